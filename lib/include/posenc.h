@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * libposenc: Transformer positional encodings.
+ *
+ * The library knows no HTTP and no JSON, starts no thread, and has no global state but const tables.
+ *
+ *     struct pe_error err = {0};
+ *     struct pe_arena *arena = pe_arena_open(64 << 20, NULL, &err);
+ *     struct pe_spec spec;
+ *     pe_spec_init(arena, &spec, "sinusoidal", &err);            which encoding
+ *     pe_spec_set(arena, &spec, "d_model", "512", &err);         its parameters, by name
+ *     struct pe_plan *plan;
+ *     pe_plan_open(&plan, &spec, &err);                          checked, precomputed, immutable
+ *     struct pe_positions positions;
+ *     pe_positions_parse(arena, &positions, "0:100", &err);
+ *     struct pe_tensor vectors;
+ *     struct pe_work work;
+ *     pe_encode_open(arena, &work, &vectors, plan, &positions, PE_DTYPE_F32, &err);
+ *     pe_work_run(&work);                                        vectors is [100, 512]
+ *     pe_plan_close(plan);
+ *     pe_arena_close(arena);
+ *
+ * Every function that can fail returns enum pe_code, PE_OK (0) on success, and fills the caller's struct
+ * pe_error; the first failure wins, so a chain of calls may be checked once, at its end. On failure nothing
+ * is left to release but what the caller had opened before.
+ *
+ * Three words for memory: a VIEW is borrowed and must outlive its user; ARENA memory dies with the arena; a
+ * HANDLE is opened and closed. One arena belongs to one thread at a time; plans are immutable and may be
+ * shared.
+ */
+#ifndef POSENC_H
+#define POSENC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define PE_CHECKED __attribute__((warn_unused_result))
+#define PE_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define PE_API __attribute__((visibility("default")))
+#else
+#define PE_CHECKED
+#define PE_PRINTF(format, first)
+#define PE_API
+#endif
+
+/* The version of the library, and of the numbers it makes: the second changes when any output bit may. */
+#define PE_VERSION "0.1.0"
+#define PE_NUMERICS_VERSION 1
+PE_API const char *pe_version(void);
+
+/* ---- Errors ------------------------------------------------------------------------------------------ */
+
+enum pe_code {
+    PE_OK = 0,
+    PE_ERR_MISSING,       /* a required field was not given */
+    PE_ERR_UNKNOWN_FIELD, /* a field that does not exist here */
+    PE_ERR_UNKNOWN_NAME,  /* no such type, preset, table or tensor */
+    PE_ERR_TYPE,          /* a value of the wrong kind */
+    PE_ERR_CHOICE,        /* a name that is not among the choices */
+    PE_ERR_RANGE,         /* a number outside what is allowed */
+    PE_ERR_SHAPE,         /* a tensor of the wrong rank or size */
+    PE_ERR_DTYPE,         /* an element type that is not allowed here */
+    PE_ERR_NONFINITE,     /* NaN or an infinity */
+    PE_ERR_CONFLICT,      /* two fields that contradict each other */
+    PE_ERR_SYNTAX,        /* text that cannot be parsed */
+    PE_ERR_FORMAT,        /* a malformed npy or safetensors file */
+    PE_ERR_UNSUPPORTED,   /* this encoding cannot do this operation */
+    PE_ERR_LIMIT,         /* over a limit on size, memory or work */
+    PE_ERR_MEMORY,        /* the system has no memory left */
+    PE_ERR_COUNT,
+    PE_ERR_HOST = 100 /* programs that embed the library number their own codes from here */
+};
+
+/* One failure. Zero is "none". The path names the field as the caller wrote it, e.g. `encoding.base`,
+ * `embeddings[1][3]`; "" is the whole. For PE_ERR_LIMIT, limit and got hold the two numbers and limit_name
+ * (static text or NULL) says which limit it was. */
+struct pe_error {
+    int code;
+    char path[160];
+    char text[320];
+    const char *limit_name;
+    uint64_t limit, got;
+};
+
+/* Sets err unless it already holds a failure; returns the code that err now holds. `path` may be "". */
+PE_API int pe_fail(struct pe_error *err, int code, const char *path, const char *format, ...)
+    PE_PRINTF(4, 5);
+/* The same for a limit: `name` is kept by reference and must be static. */
+PE_API int pe_fail_limit(struct pe_error *err, const char *path, const char *name, uint64_t limit,
+                         uint64_t got, const char *format, ...) PE_PRINTF(6, 7);
+/* Puts `segment` before the path: a layer adds only what it knows. Returns err->code. */
+PE_API int pe_error_at(struct pe_error *err, const char *segment);
+/* "range", "unknown_field" ...: the slug of a code; NULL for a code that is not the library's. */
+PE_API const char *pe_code_slug(int code);
+/* "value out of range": the code in words. */
+PE_API const char *pe_code_title(int code);
+
+/* ---- Arena: memory with a hard limit ------------------------------------------------------------------ */
+
+struct pe_arena;
+
+/* Where big blocks come from; NULL members mean malloc and free. `bytes` is the same in both calls. */
+struct pe_allocator {
+    void *(*alloc)(void *context, size_t bytes);
+    void (*release)(void *context, void *block, size_t bytes);
+    void *context;
+};
+
+/* HANDLE. At most `limit` bytes will ever be taken; `allocator` (copied) may be NULL. NULL on failure. */
+PE_API struct pe_arena *pe_arena_open(size_t limit, const struct pe_allocator *allocator,
+                                      struct pe_error *err);
+PE_API void pe_arena_close(struct pe_arena *arena);
+/* ARENA memory, 64-byte aligned, not cleared. NULL with PE_ERR_LIMIT or PE_ERR_MEMORY. bytes 0 is allowed
+ * and gives a pointer that may not be read. */
+PE_API void *pe_arena_alloc(struct pe_arena *arena, size_t bytes, struct pe_error *err);
+/* n items of `size` bytes, cleared; the product is checked. */
+PE_API void *pe_arena_array(struct pe_arena *arena, size_t n, size_t size, struct pe_error *err);
+/* A copy of a text with its terminating zero. */
+PE_API char *pe_arena_text(struct pe_arena *arena, const char *text, size_t length, struct pe_error *err);
+/* Bytes taken so far, and the limit. */
+PE_API size_t pe_arena_used(const struct pe_arena *arena);
+PE_API size_t pe_arena_limit(const struct pe_arena *arena);
+
+/* ---- Element types and tensors ------------------------------------------------------------------------ */
+
+enum pe_dtype {
+    PE_DTYPE_NONE = 0, /* not chosen */
+    PE_DTYPE_F64,
+    PE_DTYPE_F32,
+    PE_DTYPE_F16,
+    PE_DTYPE_BF16,
+    PE_DTYPE_COUNT
+};
+
+PE_API size_t pe_dtype_size(enum pe_dtype dtype);      /* bytes of one element */
+PE_API const char *pe_dtype_name(enum pe_dtype dtype); /* "float32" ... */
+PE_API enum pe_dtype pe_dtype_find(const char *name);  /* PE_DTYPE_NONE when unknown */
+/* n elements to and from doubles. To a narrower type: one rounding, to nearest even, overflow to infinity. */
+PE_API void pe_dtype_load(enum pe_dtype dtype, const void *in, size_t n, double *out);
+PE_API void pe_dtype_store(enum pe_dtype dtype, const double *in, size_t n, void *out);
+
+#define PE_MAX_RANK 8
+
+/* VIEW of elements in C order (last axis fastest). Copy it freely; it owns nothing. rank 0 is one number. */
+struct pe_tensor {
+    void *data;
+    enum pe_dtype dtype;
+    int rank;
+    size_t dim[PE_MAX_RANK];
+};
+
+PE_API size_t pe_tensor_count(const struct pe_tensor *tensor); /* number of elements */
+PE_API size_t pe_tensor_bytes(const struct pe_tensor *tensor);
+/* a*b*c... with overflow told apart: false when the product does not fit size_t. */
+PE_API bool pe_size_product(const size_t *factors, size_t n, size_t *product);
+/* out becomes an ARENA tensor of that shape, elements not cleared. */
+PE_API int pe_tensor_alloc(struct pe_arena *arena, struct pe_tensor *out, enum pe_dtype dtype, int rank,
+                           const size_t *dim, struct pe_error *err) PE_CHECKED;
+/* out views `in` when it has that dtype already, else an ARENA copy converted with one rounding.
+ * A finite element that becomes infinite is PE_ERR_RANGE at its index. */
+PE_API int pe_tensor_convert(struct pe_arena *arena, struct pe_tensor *out, const struct pe_tensor *in,
+                             enum pe_dtype dtype, struct pe_error *err) PE_CHECKED;
+/* PE_ERR_NONFINITE at the index of the first NaN or infinity; -infinity passes when allow_minus_inf. */
+PE_API int pe_tensor_check_finite(const struct pe_tensor *tensor, bool allow_minus_inf,
+                                  struct pe_error *err) PE_CHECKED;
+/* "[2, 5, 16]" into text; returns text. */
+PE_API char *pe_tensor_shape_text(const struct pe_tensor *tensor, char *text, size_t size);
+
+/* ---- Positions ---------------------------------------------------------------------------------------- */
+
+#define PE_POSITION_MAX 9007199254740992.0 /* 2^53: |p| beyond it is refused */
+
+/* Positions [B, T, axes] as a VIEW: a list, or (list NULL) the progression start + i*step, rounded once,
+ * which takes no memory however long it is. batch 0 means there is no batch axis: [T, axes]. */
+struct pe_positions {
+    size_t batch;
+    size_t length; /* T */
+    int axes;      /* coordinates of one position, usually 1 */
+    const double *list;
+    double start, step;
+    bool by_rule; /* made by a rule (mask, lengths, grid): a reply says which they were */
+};
+
+/* How positions were described: a range, a grid, a mask with a rule, lengths of packed documents. */
+struct pe_positions_rule {
+    uint64_t given; /* see posenc_fields.h */
+    double start, step;
+    int64_t count;
+    const struct pe_tensor *grid;    /* [axes] sizes, row-major */
+    const struct pe_tensor *mask;    /* [T] or [B, T], 1 = token, 0 = padding */
+    int rule;                        /* enum pe_position_rule */
+    int64_t padding_idx;             /* for roberta and fairseq; default 1 */
+    const struct pe_tensor *lengths; /* [N] lengths of the documents packed one after the other */
+};
+
+enum pe_position_rule {
+    PE_POSITION_RULE_BERT = 1, /* 0..T-1 whatever the mask */
+    PE_POSITION_RULE_ROBERTA,  /* cumsum(mask)*mask + padding_idx */
+    PE_POSITION_RULE_OPT,      /* cumsum(mask)*mask - 1 + 2: the table row */
+    PE_POSITION_RULE_GPT2,     /* cumsum(mask) - 1, padding filled with 1 */
+    PE_POSITION_RULE_BLOOM,    /* (cumsum(mask) - 1)*mask */
+    PE_POSITION_RULE_FAIRSEQ   /* as roberta: the row of the sinusoidal table */
+};
+
+PE_API size_t pe_positions_count(const struct pe_positions *positions); /* max(batch,1)*length */
+/* start, start+step ... below (or, with a negative step, above) stop. An empty range is allowed. */
+PE_API int pe_positions_range(struct pe_positions *out, double start, double stop, double step,
+                              struct pe_error *err) PE_CHECKED;
+PE_API int pe_positions_steps(struct pe_positions *out, double start, double step, size_t count,
+                              struct pe_error *err) PE_CHECKED;
+/* "0:100", "5:0:-1", "0,1,2.5", "[0,1,2.5]", "[[0,1],[1,2]]" (two axes). Lists become ARENA memory. */
+PE_API int pe_positions_parse(struct pe_arena *arena, struct pe_positions *out, const char *text,
+                              struct pe_error *err) PE_CHECKED;
+/* From a tensor of numbers: [T], [B, T] for one axis; [T, axes], [B, T, axes] for more. Converted to
+ * doubles in the arena. */
+PE_API int pe_positions_tensor(struct pe_arena *arena, struct pe_positions *out,
+                               const struct pe_tensor *tensor, int axes, struct pe_error *err) PE_CHECKED;
+PE_API int pe_positions_make(struct pe_arena *arena, struct pe_positions *out,
+                             const struct pe_positions_rule *rule, struct pe_error *err) PE_CHECKED;
+/* Positions first .. first+n-1 of the flattened [B*T, axes] into out [n, axes]. */
+PE_API void pe_positions_read(const struct pe_positions *positions, size_t first, size_t n, double *out);
+
+/* ---- Encodings ---------------------------------------------------------------------------------------- */
+
+struct pe_field; /* posenc_fields.h: one row describing one parameter */
+
+enum pe_family {
+    PE_FAMILY_NONE,     /* nothing is added */
+    PE_FAMILY_ABSOLUTE, /* vectors added to embeddings */
+    PE_FAMILY_ROTARY,   /* query and key rotated */
+    PE_FAMILY_BIAS,     /* a bias added to the logits */
+    PE_FAMILY_QUERY     /* a term of the logits that depends on the query */
+};
+
+/* What an encoding can do, computed from the hooks it has. */
+enum pe_ability {
+    PE_CAN_ENCODE = 1 << 0,
+    PE_CAN_APPLY = 1 << 1,
+    PE_CAN_BIAS = 1 << 2,
+    PE_CAN_ATTENTION = 1 << 3,
+    PE_CAN_SHIFT = 1 << 4
+};
+
+/* The facts of one encoding: static and const. */
+struct pe_encoding_info {
+    const char *type;      /* its name in the contract */
+    const char *title;     /* for people */
+    const char *doc;       /* what it is, in one or two sentences */
+    const char *reference; /* paper or project */
+    enum pe_family family;
+    size_t params_size;
+    const struct pe_field *fields;
+    size_t n_fields;
+};
+
+PE_API size_t pe_encoding_count(void);
+PE_API const struct pe_encoding_info *pe_encoding_at(size_t i);
+PE_API const struct pe_encoding_info *pe_encoding_find(const char *type); /* NULL when unknown */
+PE_API unsigned pe_encoding_abilities(const struct pe_encoding_info *encoding);
+
+/* An encoding with its parameters, still changeable. params is ARENA memory laid out by encoding->fields. */
+struct pe_spec {
+    const struct pe_encoding_info *encoding;
+    void *params;
+};
+
+/* All parameters at their defaults. PE_ERR_UNKNOWN_NAME at `type`. */
+PE_API int pe_spec_init(struct pe_arena *arena, struct pe_spec *spec, const char *type,
+                        struct pe_error *err) PE_CHECKED;
+/* Sets one parameter from text, as a query string would. Lists by comma. */
+PE_API int pe_spec_set(struct pe_arena *arena, struct pe_spec *spec, const char *name, const char *text,
+                       struct pe_error *err) PE_CHECKED;
+/* Gives a tensor parameter (VIEW; must outlive the plan). */
+PE_API int pe_spec_set_tensor(struct pe_spec *spec, const char *name, const struct pe_tensor *tensor,
+                              struct pe_error *err) PE_CHECKED;
+/* Fills what follows from the data where it was not given: the width of the vectors (0 = not known) and
+ * the number of positions. A given width that differs is PE_ERR_CONFLICT. */
+PE_API int pe_spec_fit(struct pe_spec *spec, size_t width, size_t length, struct pe_error *err) PE_CHECKED;
+
+/* HANDLE, reference counted: parameters checked, frequencies precomputed; immutable, shareable between
+ * threads. Tensors given to the spec stay VIEWS. */
+struct pe_plan;
+PE_API int pe_plan_open(struct pe_plan **plan, const struct pe_spec *spec, struct pe_error *err) PE_CHECKED;
+PE_API struct pe_plan *pe_plan_share(struct pe_plan *plan); /* one more reference; returns plan */
+PE_API void pe_plan_close(struct pe_plan *plan);            /* NULL is allowed */
+PE_API const struct pe_encoding_info *pe_plan_encoding(const struct pe_plan *plan);
+PE_API size_t pe_plan_width(const struct pe_plan *plan); /* width of a vector; 0 where there is none */
+
+/* ---- Work: what an operation still has to compute ------------------------------------------------------ */
+
+/* Everything that can fail has happened and all memory is reserved. The parts are independent, may run in
+ * any order on any threads, each once; their number does not depend on the number of threads, so neither do
+ * the bits. */
+struct pe_work {
+    size_t n_parts;
+    double cost_ns; /* a rough estimate of the whole, on one core */
+    const void *state;
+    void (*run)(const void *state, size_t part);
+};
+PE_API void pe_work_run(const struct pe_work *work); /* all parts, on this thread */
+
+/* ---- Operations --------------------------------------------------------------------------------------- */
+
+/* encode: vectors [T, D] or [B, T, D], each value rounded once from the exact one. */
+PE_API int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *vectors,
+                          const struct pe_plan *plan, const struct pe_positions *positions,
+                          enum pe_dtype dtype, struct pe_error *err) PE_CHECKED;
+/* The same without memory for the whole: pe_encode_check once, then any rows into out [n, D], from any
+ * thread. */
+PE_API int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions,
+                           struct pe_error *err) PE_CHECKED;
+PE_API void pe_encode_rows(const struct pe_plan *plan, const struct pe_positions *positions,
+                           enum pe_dtype dtype, size_t first, size_t n, void *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
