@@ -41,11 +41,11 @@ extern "C" {
 
 #if defined(__GNUC__)
 #define PE_CHECKED __attribute__((warn_unused_result))
-#define PE_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define PE_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #define PE_API __attribute__((visibility("default")))
 #else
 #define PE_CHECKED
-#define PE_PRINTF(format, first)
+#define PE_PRINTF(text, first)
 #define PE_API
 #endif
 
