@@ -171,6 +171,8 @@ PE_API int pe_tensor_check_finite(const struct pe_tensor *tensor, bool allow_min
                                   struct pe_error *err) PE_CHECKED;
 /* "[2, 5, 16]" into text; returns text. */
 PE_API char *pe_tensor_shape_text(const struct pe_tensor *tensor, char *text, size_t size);
+/* "[1][3]", the path of element i (counted in C order), into text; returns text. */
+PE_API char *pe_tensor_index_text(const struct pe_tensor *tensor, size_t i, char *text, size_t size);
 
 /* ---- Positions ---------------------------------------------------------------------------------------- */
 
@@ -214,7 +216,8 @@ PE_API int pe_positions_range(struct pe_positions *out, double start, double sto
                               struct pe_error *err) PE_CHECKED;
 PE_API int pe_positions_steps(struct pe_positions *out, double start, double step, size_t count,
                               struct pe_error *err) PE_CHECKED;
-/* "0:100", "5:0:-1", "0,1,2.5", "[0,1,2.5]", "[[0,1],[1,2]]" (two axes). Lists become ARENA memory. */
+/* One axis: "0:100", "5:0:-1", "7", "0,1,2.5", "[0,1,2.5]" [T], "[[0,1],[1,2]]" [B, T]. Numbers as in JSON.
+ * Lists become ARENA memory. */
 PE_API int pe_positions_parse(struct pe_arena *arena, struct pe_positions *out, const char *text,
                               struct pe_error *err) PE_CHECKED;
 /* From a tensor of numbers: [T], [B, T] for one axis; [T, axes], [B, T, axes] for more. Converted to

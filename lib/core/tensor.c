@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tensors are views: a pointer, an element type and a shape, in C order. Nothing here owns memory; what is
+ * new lies in the caller's arena. Products of sizes that came from outside are taken with overflow told
+ * apart, before any memory is. A loop over elements goes through a short buffer of doubles, so that one loop
+ * serves every element type; no type holds a number that a double cannot.
+ */
+#include "posenc.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define BUFFER 256 /* doubles: 2 KiB of stack */
+
+bool pe_size_product(const size_t *factors, size_t n, size_t *product) {
+    size_t result = 1;
+    bool fits = true;
+    for (size_t i = 0; i < n; i++) {
+        if (factors[i] == 0) { /* nothing is nothing, however large the others */
+            *product = 0;
+            return true;
+        }
+        fits = fits && result <= SIZE_MAX / factors[i];
+        if (fits)
+            result *= factors[i];
+    }
+    if (fits)
+        *product = result;
+    return fits;
+}
+
+/* Both saturate: a shape too large to exist fails wherever its size is asked for. */
+size_t pe_tensor_count(const struct pe_tensor *tensor) {
+    size_t count;
+    return pe_size_product(tensor->dim, (size_t)tensor->rank, &count) ? count : SIZE_MAX;
+}
+
+size_t pe_tensor_bytes(const struct pe_tensor *tensor) {
+    size_t bytes, factors[2] = {pe_tensor_count(tensor), pe_dtype_size(tensor->dtype)};
+    return pe_size_product(factors, 2, &bytes) ? bytes : SIZE_MAX;
+}
+
+int pe_tensor_alloc(struct pe_arena *arena, struct pe_tensor *out, enum pe_dtype dtype, int rank,
+                    const size_t *dim, struct pe_error *err) {
+    if (rank < 0 || rank > PE_MAX_RANK)
+        return pe_fail(err, PE_ERR_SHAPE, "", "got %d axes, allowed are 0 to %d", rank, PE_MAX_RANK);
+    if (pe_dtype_size(dtype) == 0)
+        return pe_fail(err, PE_ERR_DTYPE, "", "a tensor needs an element type");
+    struct pe_tensor tensor = {.dtype = dtype, .rank = rank};
+    for (int i = 0; i < rank; i++)
+        tensor.dim[i] = dim[i];
+    tensor.data = pe_arena_alloc(arena, pe_tensor_bytes(&tensor), err);
+    if (!tensor.data)
+        return err->code;
+    *out = tensor;
+    return PE_OK;
+}
+
+/* From this magnitude on a number rounds to infinity: the midpoint between the largest number and the next
+ * power of two, which as a tie goes to the even one, the power. */
+static double overflow_from(enum pe_dtype dtype) {
+    static const double from[PE_DTYPE_COUNT] = {
+        [PE_DTYPE_F64] = INFINITY,
+        [PE_DTYPE_F32] = 0x1.ffffffp127,
+        [PE_DTYPE_F16] = 0x1.ffep15,
+        [PE_DTYPE_BF16] = 0x1.ffp127,
+    };
+    return from[dtype];
+}
+
+static int overflow_fail(const struct pe_tensor *in, size_t i, double value, enum pe_dtype dtype,
+                         struct pe_error *err) {
+    char path[sizeof err->path];
+    return pe_fail(err, PE_ERR_RANGE, pe_tensor_index_text(in, i, path, sizeof path),
+                   "got %.17g, which is beyond the largest %s", value, pe_dtype_name(dtype));
+}
+
+static const unsigned char *element(const struct pe_tensor *tensor, size_t i) {
+    return (const unsigned char *)tensor->data + i * pe_dtype_size(tensor->dtype);
+}
+
+int pe_tensor_convert(struct pe_arena *arena, struct pe_tensor *out, const struct pe_tensor *in,
+                      enum pe_dtype dtype, struct pe_error *err) {
+    if (in->dtype == dtype) {
+        *out = *in;
+        return err->code;
+    }
+    struct pe_tensor copy;
+    if (pe_tensor_alloc(arena, &copy, dtype, in->rank, in->dim, err))
+        return err->code;
+    const size_t count = pe_tensor_count(in), size = pe_dtype_size(dtype);
+    const double overflow = overflow_from(dtype);
+    double buffer[BUFFER];
+    for (size_t first = 0, n; first < count; first += n) {
+        n = count - first < BUFFER ? count - first : BUFFER;
+        pe_dtype_load(in->dtype, element(in, first), n, buffer);
+        for (size_t i = 0; i < n; i++) {
+            if (fabs(buffer[i]) >= overflow && isfinite(buffer[i]))
+                return overflow_fail(in, first + i, buffer[i], dtype, err);
+        }
+        pe_dtype_store(dtype, buffer, n, (unsigned char *)copy.data + first * size);
+    }
+    *out = copy;
+    return PE_OK;
+}
+
+int pe_tensor_check_finite(const struct pe_tensor *tensor, bool allow_minus_inf, struct pe_error *err) {
+    const size_t count = pe_tensor_count(tensor);
+    double buffer[BUFFER];
+    for (size_t first = 0, n; first < count; first += n) {
+        n = count - first < BUFFER ? count - first : BUFFER;
+        pe_dtype_load(tensor->dtype, element(tensor, first), n, buffer);
+        for (size_t i = 0; i < n; i++) {
+            if (isfinite(buffer[i]) || (allow_minus_inf && buffer[i] == -INFINITY))
+                continue;
+            char path[sizeof err->path];
+            return pe_fail(err, PE_ERR_NONFINITE, pe_tensor_index_text(tensor, first + i, path, sizeof path),
+                           "got %s, allowed are finite numbers%s",
+                           isnan(buffer[i]) ? "nan" : (buffer[i] > 0 ? "infinity" : "-infinity"),
+                           allow_minus_inf ? " and -infinity" : "");
+        }
+    }
+    return err->code;
+}
+
+/* Appends one number between two texts; a text that is full stays cut and terminated. */
+static size_t append(char *text, size_t size, size_t used, const char *before, size_t number,
+                     const char *after) {
+    if (used >= size)
+        return used;
+    int added = snprintf(text + used, size - used, "%s%zu%s", before, number, after);
+    return added < 0 ? used : used + (size_t)added;
+}
+
+char *pe_tensor_shape_text(const struct pe_tensor *tensor, char *text, size_t size) {
+    size_t used = 0;
+    if (tensor->rank == 0)
+        snprintf(text, size, "[]");
+    for (int i = 0; i < tensor->rank; i++)
+        used = append(text, size, used, i ? ", " : "[", tensor->dim[i], i == tensor->rank - 1 ? "]" : "");
+    return text;
+}
+
+char *pe_tensor_index_text(const struct pe_tensor *tensor, size_t i, char *text, size_t size) {
+    size_t index[PE_MAX_RANK], used = 0;
+    for (int axis = tensor->rank - 1; axis >= 0; axis--) {
+        size_t dim = tensor->dim[axis] ? tensor->dim[axis] : 1;
+        index[axis] = i % dim;
+        i /= dim;
+    }
+    if (size)
+        text[0] = '\0';
+    for (int axis = 0; axis < tensor->rank; axis++)
+        used = append(text, size, used, "[", index[axis], "]");
+    return text;
+}
