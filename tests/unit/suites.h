@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The unit tests: one row per file tests/unit/check_<module>.c, which defines `Suite *<module>_suite(void)`.
+ * To add a file, add its row; `make lint` tells when one is missing.
+ */
+#ifndef SUITES_H
+#define SUITES_H
+
+#include <check.h>
+
+/* clang-format off */
+#define SUITES(X)
+/* clang-format on */
+
+#define SUITE_DECLARE(module) Suite *module##_suite(void);
+SUITES(SUITE_DECLARE)
+#undef SUITE_DECLARE
+
+#endif
