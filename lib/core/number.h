@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Numbers and arrays of numbers from short texts (queries, options, lists of positions), in the JSON grammar.
+ */
+#ifndef PE_NUMBER_H
+#define PE_NUMBER_H
+
+#include "posenc.h"
+
+enum pe_number { PE_NUMBER_OK, PE_NUMBER_MALFORMED, PE_NUMBER_OVERFLOW };
+
+/* The whole of text[0..length) must be one JSON number; the value is correctly rounded. */
+enum pe_number pe_number_parse(const char *text, size_t length, double *value);
+/* "1,2", "[1,2]" or "[[1,2],[3,4]]" (rectangular, rank <= PE_MAX_RANK) into an ARENA tensor of doubles. A
+ * single number without brackets is an array of one. The path of an error is the index, "[1][0]". */
+int pe_number_array(struct pe_arena *arena, struct pe_tensor *out, const char *text, struct pe_error *err);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * encode: positions [T] or [B, T] -> vectors [T, D] or [B, T, D]. The rows are independent, so the same call
+ * fills a block of a stream or a part of a tensor, with the same bits.
+ */
+#include "encodings/encoding.h"
+
+#define ROWS_PER_READ 64          /* positions read at a time, on the stack */
+#define PART_BYTES    (256 << 10) /* of output in one part */
+
+struct encode {
+    const struct pe_plan *plan;
+    struct pe_positions positions;
+    struct pe_tensor out;
+    size_t rows_per_part;
+};
+
+int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions, struct pe_error *err) {
+    const struct pe_encoding *row = pe_plan_row(plan);
+    if (!row->encode)
+        return pe_fail(err, PE_ERR_UNSUPPORTED, "encoding.type", "%s makes no vectors", row->info.type);
+    if (positions->axes != 1)
+        return pe_fail(err, PE_ERR_SHAPE, "positions", "%s takes one coordinate per position, got %d",
+                       row->info.type, positions->axes);
+    if (row->admit && row->admit(pe_plan_view(plan), positions, err))
+        return pe_error_at(err, "positions");
+    return PE_OK;
+}
+
+void pe_encode_rows(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
+                    size_t first, size_t n, void *out) {
+    const struct pe_encoding *row = pe_plan_row(plan);
+    const struct pe_plan_view *view = pe_plan_view(plan);
+    size_t row_bytes = view->width * pe_dtype_size(dtype);
+    double block[ROWS_PER_READ];
+    for (size_t done = 0; done < n;) {
+        size_t rows = n - done < ROWS_PER_READ ? n - done : ROWS_PER_READ;
+        pe_positions_read(positions, first + done, rows, block);
+        row->encode(view, block, rows, dtype, (char *)out + done * row_bytes);
+        done += rows;
+    }
+}
+
+static void encode_part(const void *state, size_t part) {
+    const struct encode *op = state;
+    size_t n = pe_positions_count(&op->positions);
+    size_t first = part * op->rows_per_part;
+    size_t rows = n - first < op->rows_per_part ? n - first : op->rows_per_part;
+    size_t row_bytes = op->out.dim[op->out.rank - 1] * pe_dtype_size(op->out.dtype);
+    pe_encode_rows(op->plan, &op->positions, op->out.dtype, first, rows, (char *)op->out.data + first * row_bytes);
+}
+
+static double row_cost(const struct pe_plan *plan) {
+    const struct pe_encoding *row = pe_plan_row(plan);
+    const struct pe_plan_view *view = pe_plan_view(plan);
+    return row->row_cost_ns ? row->row_cost_ns(view) : 10.0 * (double)view->width;
+}
+
+int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *vectors,
+                   const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
+                   struct pe_error *err) {
+    if (pe_encode_check(plan, positions, err))
+        return err->code;
+    size_t n = pe_positions_count(positions), width = pe_plan_width(plan);
+    size_t dim[3] = {positions->batch, positions->length, width};
+    int rank = positions->batch ? 3 : 2;
+    if (pe_tensor_alloc(arena, vectors, dtype, rank, rank == 3 ? dim : dim + 1, err))
+        return pe_error_at(err, "positions");
+    struct encode *op = pe_arena_array(arena, 1, sizeof *op, err);
+    if (!op)
+        return err->code;
+    size_t row_bytes = width * pe_dtype_size(dtype);
+    *op = (struct encode){.plan = plan, .positions = *positions, .out = *vectors};
+    op->rows_per_part = row_bytes && row_bytes < PART_BYTES ? PART_BYTES / row_bytes : 1;
+    *work = (struct pe_work){
+        .n_parts = n / op->rows_per_part + (n % op->rows_per_part != 0),
+        .cost_ns = (double)n * row_cost(plan),
+        .state = op,
+        .run = encode_part,
+    };
+    return PE_OK;
+}
+
+void pe_work_run(const struct pe_work *work) {
+    for (size_t part = 0; part < work->n_parts; part++)
+        work->run(work->state, part);
+}
