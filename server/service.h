@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What every request may look at: the configuration and what was loaded by it. Owned by main, const while
+ * requests run; the metrics are atomic counters of their own.
+ */
+#ifndef SERVICE_H
+#define SERVICE_H
+
+#include "posenc_fields.h"
+
+struct config;  /* config.h */
+struct presets; /* wire/bind_preset.h */
+struct tables;  /* tables.h */
+struct metrics; /* metrics.h */
+
+struct service {
+    const struct config *config;
+    const struct presets *presets;
+    const struct tables *tables;
+    struct metrics *metrics;
+    struct pe_allocator allocator; /* big blocks; zero = malloc */
+};
+
+#endif
