@@ -117,6 +117,11 @@ $(B)/posencd: $(MAIN_OBJ) $(SERVER_OBJ) $(B)/libposenc.a
 $(B)/unit: $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ)
 	@$(LINK) -o $@ $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ) $(CHECK_LIBS) $(SERVER_LIBS)
 
+# Only the compiler's opinion, without code: what lint asks of clang.
+syntax: $(patsubst %.c,$(B)/%.syntax,$(LIB_SRC) $(SERVER_SRC) $(MAIN_SRC) $(UNIT_SRC))
+$(B)/%.syntax: %.c force
+	@$(COMPILE) $(INC_$(firstword $(subst /, ,$<))) -fsyntax-only $<
+
 -include $(OBJ:.o=.d)
 
 # ---- Test ----------------------------------------------------------------------------------------------------
@@ -125,6 +130,15 @@ check-quick: $(B)/unit          ## unit tests of one flavour
 
 test: check-quick
 
+# ---- Source --------------------------------------------------------------------------------------------------
+lint:                           ## format, warnings of gcc and clang, layers, symbols, sizes (ONLY="includes text")
+	@.ci/setup build test lint
+	+@tests/rules/lint.sh $(ONLY)
+
+format:                         ## clang-format all C files in place
+	@.ci/setup lint
+	@git ls-files -co --exclude-standard 'lib/*.[ch]' 'server/*.[ch]' 'tests/*.[ch]' | xargs -r clang-format-14 -i
+
 clean:                          ## remove build/
 	rm -rf build
 
@@ -132,4 +146,4 @@ help:                           ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
 
 force:
-.PHONY: all lib server unit objects check-quick test clean help force
+.PHONY: all lib server unit objects syntax check-quick test lint format clean help force

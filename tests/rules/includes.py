@@ -1,0 +1,148 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Who may include whom: the layers of the library and of the daemon, checked on every #include.
+
+A file belongs to the first layer whose pattern matches its path. A layer may include the layers of its row and
+nothing else of the project; outside headers with an owner may be included by their owners only; and the headers
+form no circle. Exits with 1 and one line per fault.
+"""
+import fnmatch
+import os
+import re
+import subprocess
+import sys
+
+# (layer, patterns, layers it may include)
+LIB = [
+    ("public", ["lib/include/*"], ["public"]),
+    ("row", ["lib/encodings/encoding.h"], ["public"]),
+    ("registry", ["lib/encodings/registry.*"], ["public", "core", "row", "registry", "encodings"]),
+    ("core", ["lib/core/*"], ["public", "core", "row"]),
+    ("kernels", ["lib/kernels/*"], ["public", "core", "kernels"]),
+    ("encodings", ["lib/encodings/*"], ["public", "core", "kernels", "row", "encodings"]),
+    ("formats", ["lib/formats/*"], ["public", "core", "formats"]),
+    ("ops", ["lib/ops/*"], ["public", "core", "kernels", "row", "registry", "ops"]),
+    ("lab", ["lib/lab/*"], ["public", "core", "kernels", "row", "registry", "ops", "formats", "lab"]),
+]
+# The daemon, bottom to top: each may include itself, everything below it, and the library's public headers.
+SERVER = [
+    ("base", ["server/log*", "server/config*", "server/metrics*", "server/tables*"]),
+    ("wire", ["server/wire/*"]),
+    ("api", ["server/api/*", "server/v2/*"]),
+    ("call", ["server/call*", "server/routes*"]),
+    ("pool", ["server/net/pool*", "server/jobs*"]),
+    ("net", ["server/net/*"]),
+    ("main", ["server/main.c"]),
+]
+# Outside headers with an owner.
+OWNED = {
+    "microhttpd.h": ["server/net/http.c"],
+    "jansson.h": ["server/wire/bind*", "server/config*", "server/wire/envelope.c"],
+    "cblas.h": ["lib/kernels/linalg.c"],
+    "pthread.h": ["server/*"],
+    "threads.h": [],
+    "zlib.h": ["server/*"],
+    "locale.h": [],
+}
+SEARCH = {"lib": ["lib/include", "lib"], "server": ["lib/include", "server"]}
+
+
+def layer_table():
+    table, below = list(LIB), ["public"]
+    for name, patterns in SERVER:
+        below = below + [name]
+        table.append((name, patterns, below))
+    return table
+
+
+TABLE = layer_table()
+
+
+def layer_of(path):
+    for name, patterns, allowed in TABLE:
+        if any(fnmatch.fnmatch(path, pattern) for pattern in patterns):
+            return name, allowed
+    return None, []
+
+
+def resolve(path, name):
+    """The project's file that `#include "name"` in `path` means; None when it is an outside header."""
+    for folder in [os.path.dirname(path)] + SEARCH[path.split("/")[0]]:
+        candidate = os.path.normpath(os.path.join(folder, name))
+        if os.path.isfile(candidate):
+            return candidate
+    return None
+
+
+def stem(path):
+    return os.path.splitext(os.path.basename(path))[0]
+
+
+def edge_fault(path, target):
+    """Why `path` may not include `target`; None when it may."""
+    layer, allowed = layer_of(path)
+    target_layer, _ = layer_of(target)
+    if layer is None:
+        return "belongs to no layer: name it in tests/rules/includes.py"
+    if target_layer not in allowed:
+        return f"{layer} may not include {target_layer} ({target})"
+    # One file, one encoding: rope.c may have rope.h or rope_scaling.h, but never alibi.h.
+    if layer == target_layer == "encodings" and not stem(target).startswith(stem(path).split("_")[0]):
+        return f"one encoding may not include another ({target})"
+    return None
+
+
+def owner_fault(path, name):
+    owners = OWNED.get(os.path.basename(name))
+    if owners is None or any(fnmatch.fnmatch(path, owner) for owner in owners):
+        return None
+    return f"<{name}> belongs to {', '.join(owners) or 'nobody'}"
+
+
+def circles(graph):
+    state, faults = {}, []
+
+    def visit(node, trail):
+        state[node] = "open"
+        for target in graph.get(node, []):
+            if state.get(target) == "open":
+                loop = trail[trail.index(target):] if target in trail else [node]
+                faults.append(f"{node}: a circle of includes: {' -> '.join(loop + [target])}")
+            elif target not in state:
+                visit(target, trail + [target])
+        state[node] = "done"
+
+    for node in sorted(graph):
+        if node not in state:
+            visit(node, [node])
+    return faults
+
+
+def main():
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "lib", "server"],
+                            capture_output=True, text=True, check=True).stdout.split()
+    faults, graph = [], {}
+    for path in listed:
+        if not path.endswith((".c", ".h")) or not os.path.isfile(path):
+            continue
+        with open(path, encoding="utf-8") as file:
+            lines = file.read().split("\n")
+        for number, line in enumerate(lines, 1):
+            match = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)
+            if not match:
+                continue
+            target = resolve(path, match.group(2))
+            fault = edge_fault(path, target) if target else owner_fault(path, match.group(2))
+            if target is None and match.group(1) == '"' and fault is None:
+                fault = f'no file "{match.group(2)}"'
+            if target:
+                graph.setdefault(path, []).append(target)
+            if fault:
+                faults.append(f"{path}:{number}: {fault}")
+    faults += circles(graph)
+    print("\n".join(faults), end="\n" if faults else "")
+    sys.exit(1 if faults else 0)
+
+
+if __name__ == "__main__":
+    main()
