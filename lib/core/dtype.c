@@ -15,7 +15,7 @@
  *
  * Elements are moved by memcpy: views of posted bytes need not be aligned.
  */
-#include "posenc_fields.h"
+#include "posenc.h"
 
 #include <string.h>
 
@@ -34,14 +34,6 @@ static const struct {
     [PE_DTYPE_F16] = {"float16", 2}, [PE_DTYPE_BF16] = {"bfloat16", 2},
 };
 
-const struct pe_choice pe_dtype_choices[] = {
-    {"float64", PE_DTYPE_F64, "IEEE binary64: 53 significant bits"},
-    {"float32", PE_DTYPE_F32, "IEEE binary32: 24 significant bits"},
-    {"float16", PE_DTYPE_F16, "IEEE binary16: 11 significant bits, up to 65504"},
-    {"bfloat16", PE_DTYPE_BF16, "the upper half of a float32: 8 significant bits"},
-    {NULL, 0, NULL},
-};
-
 static bool dtype_known(enum pe_dtype dtype) {
     return dtype > PE_DTYPE_NONE && dtype < PE_DTYPE_COUNT;
 }
@@ -55,9 +47,9 @@ const char *pe_dtype_name(enum pe_dtype dtype) {
 }
 
 enum pe_dtype pe_dtype_find(const char *name) {
-    for (const struct pe_choice *c = pe_dtype_choices; c->name; c++) {
-        if (strcmp(c->name, name) == 0)
-            return (enum pe_dtype)c->value;
+    for (int dtype = PE_DTYPE_NONE + 1; dtype < PE_DTYPE_COUNT; dtype++) {
+        if (strcmp(dtypes[dtype].name, name) == 0)
+            return (enum pe_dtype)dtype;
     }
     return PE_DTYPE_NONE;
 }

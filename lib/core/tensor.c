@@ -42,6 +42,8 @@ size_t pe_tensor_bytes(const struct pe_tensor *tensor) {
 
 int pe_tensor_alloc(struct pe_arena *arena, struct pe_tensor *out, enum pe_dtype dtype, int rank,
                     const size_t *dim, struct pe_error *err) {
+    if (err->code)
+        return err->code;
     if (rank < 0 || rank > PE_MAX_RANK)
         return pe_fail(err, PE_ERR_SHAPE, "", "got %d axes, allowed are 0 to %d", rank, PE_MAX_RANK);
     if (pe_dtype_size(dtype) == 0)
@@ -81,9 +83,11 @@ static const unsigned char *element(const struct pe_tensor *tensor, size_t i) {
 
 int pe_tensor_convert(struct pe_arena *arena, struct pe_tensor *out, const struct pe_tensor *in,
                       enum pe_dtype dtype, struct pe_error *err) {
+    if (err->code)
+        return err->code;
     if (in->dtype == dtype) {
         *out = *in;
-        return err->code;
+        return PE_OK;
     }
     struct pe_tensor copy;
     if (pe_tensor_alloc(arena, &copy, dtype, in->rank, in->dim, err))
@@ -105,6 +109,8 @@ int pe_tensor_convert(struct pe_arena *arena, struct pe_tensor *out, const struc
 }
 
 int pe_tensor_check_finite(const struct pe_tensor *tensor, bool allow_minus_inf, struct pe_error *err) {
+    if (err->code)
+        return err->code;
     const size_t count = pe_tensor_count(tensor);
     double buffer[BUFFER];
     for (size_t first = 0, n; first < count; first += n) {
@@ -120,7 +126,7 @@ int pe_tensor_check_finite(const struct pe_tensor *tensor, bool allow_minus_inf,
                            allow_minus_inf ? " and -infinity" : "");
         }
     }
-    return err->code;
+    return PE_OK;
 }
 
 /* Appends one number between two texts; a text that is full stays cut and terminated. */
