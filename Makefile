@@ -55,7 +55,7 @@ SERVER_LIBS = -lmicrohttpd -ljansson -lz $(LIB_LIBS)
 CHECK_LIBS = $(or $(shell pkg-config --libs check 2>/dev/null),-lcheck -lsubunit -lrt)
 
 COMPILE = $(CC) $(DIALECT) $(WARN) $(OPT) $(CPPFLAGS) $(CFLAGS)
-LINK = $(CC) -pthread $(OPT) $(CFLAGS) $(LDFLAGS)
+LINK = $(CC) -pthread -Wl,--as-needed $(OPT) $(CFLAGS) $(LDFLAGS)
 # The server sees the library's public headers only; tests see everything.
 INC_lib := -Ilib/include -Ilib $(BLAS_CFLAGS)
 INC_server := -Ilib/include -Iserver
@@ -65,13 +65,14 @@ INC_tests := -Ilib/include -Ilib -Iserver -Itests
 LIB_SRC := $(wildcard $(patsubst %,lib/%/*.c,core kernels encodings ops formats lab))
 SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c server/*/*.c))
 MAIN_SRC := $(wildcard server/main.c)
-UNIT_SRC := $(wildcard tests/unit/*.c)
+UNIT_SRC := $(wildcard tests/unit/*.c tests/properties/*.c tests/faults/*.c)
 HEADERS := $(wildcard lib/include/*.h lib/*/*.h server/*.h server/*/*.h)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 SERVER_OBJ := $(SERVER_SRC:%.c=$(B)/%.o)
 MAIN_OBJ := $(MAIN_SRC:%.c=$(B)/%.o)
 UNIT_OBJ := $(UNIT_SRC:%.c=$(B)/%.o)
 OBJ := $(LIB_OBJ) $(SERVER_OBJ) $(MAIN_OBJ) $(UNIT_OBJ)
+TOOL_SRC := $(wildcard tests/exact/*.c tests/bench/*.c)
 
 # ---- Build ---------------------------------------------------------------------------------------------------
 .DEFAULT_GOAL := all
@@ -85,7 +86,7 @@ lib: $(B)/libposenc.a
 server: $(if $(MAIN_SRC),$(B)/posencd)
 endif
 unit: $(B)/unit
-objects: $(OBJ)
+objects: $(OBJ) $(TOOL_SRC:%.c=$(B)/%.o)
 
 build/libposenc.a build/posencd: build/%: build/release/%
 	@ln -sfn release/$* $@
@@ -117,33 +118,111 @@ $(B)/posencd: $(MAIN_OBJ) $(SERVER_OBJ) $(B)/libposenc.a
 $(B)/unit: $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ)
 	@$(LINK) -o $@ $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ) $(CHECK_LIBS) $(SERVER_LIBS)
 
+$(B)/exact: $(B)/tests/exact/exact.o $(LIB_OBJ)
+	@$(LINK) -o $@ $^ -lmpfr -lgmp $(LIB_LIBS)
+
+$(B)/bench-%: $(B)/tests/bench/%.o $(SERVER_OBJ) $(LIB_OBJ)
+	@$(LINK) -o $@ $^ $(SERVER_LIBS)
+
 # Only the compiler's opinion, without code: what lint asks of clang.
-syntax: $(patsubst %.c,$(B)/%.syntax,$(LIB_SRC) $(SERVER_SRC) $(MAIN_SRC) $(UNIT_SRC))
+syntax: $(patsubst %.c,$(B)/%.syntax,$(LIB_SRC) $(SERVER_SRC) $(MAIN_SRC) $(UNIT_SRC) $(TOOL_SRC))
 $(B)/%.syntax: %.c force
 	@$(COMPILE) $(INC_$(firstword $(subst /, ,$<))) -fsyntax-only $<
 
--include $(OBJ:.o=.d)
+-include $(OBJ:.o=.d) $(TOOL_SRC:%.c=$(B)/%.d)
 
-# ---- Test ----------------------------------------------------------------------------------------------------
-check-quick: $(B)/unit          ## unit tests of one flavour
-	@CK_VERBOSITY=$${CK_VERBOSITY:-normal} $(B)/unit
+# ---- Run and test --------------------------------------------------------------------------------------------
+run:                            ## install what is missing, build, and start the daemon on 127.0.0.1:8080
+	@.ci/setup build
+	+@$(MAKE) --no-print-directory server
+	@exec build/posencd $(ARGS)
 
-test: check-quick
+test:                           ## install what is missing, then all tests (ONLY="unit http": only those stages)
+	@.ci/setup build test
+	+@tests/run.sh $(ONLY)
+
+check-quick: $(B)/unit          ## the unit tests of one flavour, and nothing else
+	@CK_VERBOSITY=$${CK_VERBOSITY:-normal} $(B)/unit $(SUITES)
+
+exact: $(B)/exact               ## every float32 value against MPFR (needs libmpfr-dev)
+	@$(B)/exact
+
+golden:                         ## make the expected numbers of tests/golden again, from scripts that share no code with us
+	@$(PYTHON) -c 'import mpmath, numpy' 2>/dev/null || \
+	    { echo "golden: needs mpmath and numpy: apt-get install python3-mpmath python3-numpy"; exit 1; }
+	@set -e; for script in tests/golden/*.py; do \
+	    [ -e "$$script" ] || { echo "golden: no scripts in tests/golden"; exit 1; }; \
+	    echo "  GOLDEN $$script"; $(PYTHON) "$$script"; done
+
+BENCH := $(patsubst tests/bench/%.c,$(B)/bench-%,$(wildcard tests/bench/*.c))
+bench: $(BENCH)                 ## speed, measured on this machine
+	@[ -n "$(BENCH)" ] || { echo "bench: no programs in tests/bench"; exit 1; }
+	@printf '%-40s %14s %14s\n' what measured unit
+	@set -e; for program in $(BENCH); do $$program; done
+
+cov:                            ## lines and branches reached by the unit tests (needs lcov)
+	@command -v lcov >/dev/null || { echo "cov: needs lcov: apt-get install lcov"; exit 1; }
+	+@$(MAKE) --no-print-directory FLAVOUR=cov unit
+	@find build/cov -name '*.gcda' -delete
+	@build/cov/unit
+	@lcov -q --rc lcov_branch_coverage=1 -c -d build/cov -o build/cov/all.info
+	@lcov -q --rc lcov_branch_coverage=1 -e build/cov/all.info '*/lib/*' '*/server/*' -o build/cov/ours.info
+	@lcov --rc lcov_branch_coverage=1 --list build/cov/ours.info
 
 # ---- Source --------------------------------------------------------------------------------------------------
-lint:                           ## format, warnings of gcc and clang, layers, symbols, sizes (ONLY="includes text")
+lint:                           ## format, warnings, layers, symbols, sizes (ONLY="includes text": only those)
 	@.ci/setup build test lint
 	+@tests/rules/lint.sh $(ONLY)
+
+tidy:                           ## clang-tidy (.clang-tidy) over lib and server: slow, more opinions than lint
+	@command -v clang-tidy >/dev/null || { echo "tidy: needs clang-tidy: apt-get install clang-tidy"; exit 1; }
+	@printf '%s\n' $(LIB_SRC) | xargs -r -P2 -n4 -I{} clang-tidy --quiet {} -- $(DIALECT) $(INC_lib)
+	@printf '%s\n' $(SERVER_SRC) $(MAIN_SRC) | xargs -r -P2 -I{} clang-tidy --quiet {} -- $(DIALECT) $(INC_server)
 
 format:                         ## clang-format all C files in place
 	@.ci/setup lint
 	@git ls-files -co --exclude-standard 'lib/*.[ch]' 'server/*.[ch]' 'tests/*.[ch]' | xargs -r clang-format-14 -i
 
+# ---- Install and ship ----------------------------------------------------------------------------------------
+# The configuration goes to share/posenc as an example, so that installing again never overwrites a changed one.
+BINDIR := $(DESTDIR)$(PREFIX)/bin
+LIBDIR := $(DESTDIR)$(PREFIX)/lib
+INCDIR := $(DESTDIR)$(PREFIX)/include
+SHAREDIR := $(DESTDIR)$(PREFIX)/share/posenc
+CONFIG := $(wildcard config/*.json)
+
+install: all                    ## into PREFIX (/usr/local), under DESTDIR if given
+	install -d $(BINDIR) $(LIBDIR)/pkgconfig $(INCDIR) $(SHAREDIR)
+	$(if $(MAIN_SRC),install -m 755 build/release/posencd $(BINDIR)/posencd)
+	install -m 644 build/release/libposenc.a $(LIBDIR)/libposenc.a
+	install -m 755 build/release/libposenc.so $(LIBDIR)/libposenc.so.$(VERSION)
+	ln -sfn libposenc.so.$(VERSION) $(LIBDIR)/libposenc.so.0
+	ln -sfn libposenc.so.0 $(LIBDIR)/libposenc.so
+	install -m 644 lib/include/posenc.h lib/include/posenc_fields.h $(INCDIR)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIB_LIBS)|' lib/posenc.pc.in \
+	    > $(LIBDIR)/pkgconfig/posenc.pc
+	$(if $(CONFIG),install -m 644 $(CONFIG) $(SHAREDIR))
+
+uninstall:                      ## remove what install put there
+	rm -f $(BINDIR)/posencd $(LIBDIR)/libposenc.a $(LIBDIR)/libposenc.so $(LIBDIR)/libposenc.so.0
+	rm -f $(LIBDIR)/libposenc.so.$(VERSION) $(LIBDIR)/pkgconfig/posenc.pc
+	rm -f $(INCDIR)/posenc.h $(INCDIR)/posenc_fields.h
+	rm -rf $(SHAREDIR)
+
+docker:                         ## build the image posenc:latest with docker
+	docker build -t posenc:latest .
+
+image-check:                    ## build the image for real and try it (Debian, root; no docker engine, no registry needed)
+	@.ci/setup image
+	@docker/image-check
+
 clean:                          ## remove build/
 	rm -rf build
 
 help:                           ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{printf "%-14s %s\n", $$1, $$2}'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \
+	    awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
 force:
-.PHONY: all lib server unit objects syntax check-quick test lint format clean help force
+.PHONY: all lib server unit objects syntax run test check-quick exact golden bench cov lint tidy format install \
+        uninstall docker image-check clean help force

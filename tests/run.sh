@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# All tests but the image's: one line per stage with its counts and time, the end of its output where it failed,
+# and the sum at the end. `run.sh unit-asan http` runs only those stages.
+#
+# A stage builds what it needs and prints, as its last word on the matter, `N passed, N failed` or libcheck's
+# `Checks: N, Failures: N, Errors: N`; a program that prints neither counts as one test.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+python=/usr/bin/python3
+passed=0 failed=0 began=$SECONDS
+mkdir -p build/log
+
+build() { # FLAVOUR TARGET...
+    local flavour=$1
+    shift
+    make --no-print-directory FLAVOUR="$flavour" "$@"
+}
+
+# Sanitizers make tests slower, and libcheck's limit is one of wall time.
+unit() { # FLAVOUR [SUITE...]
+    local flavour=$1
+    shift
+    build "$flavour" unit && CK_VERBOSITY=minimal CK_TIMEOUT_MULTIPLIER=10 "build/$flavour/unit" "$@"
+}
+
+stage_unit() { unit release; }
+stage_unit-asan() { unit asan; }
+stage_unit-portable() { unit portable; }
+
+# Only what starts threads is worth the thread sanitizer's time.
+stage_unit-tsan() {
+    local suites
+    suites=$(grep -l 'pthread\|tsan' tests/unit/check_*.c 2>/dev/null | sed 's|.*/check_||; s|\.c$||')
+    [ -n "$suites" ] || return 77
+    # shellcheck disable=SC2086 # a list of words
+    unit tsan $suites
+}
+
+stage_exact() {
+    [ -e tests/exact/exact.c ] || return 77
+    build release build/release/exact && build/release/exact
+}
+
+http() { # FLAVOUR: the black-box tests tests/http/*.py, each given the daemon (_*.py are their helpers)
+    local script result=0
+    ls tests/http/[!_]*.py >/dev/null 2>&1 || return 77
+    build "$1" server || return 1
+    for script in tests/http/[!_]*.py; do
+        counted timeout 900 "$python" "$script" "build/$1/posencd" && continue
+        echo "$script: FAILED"
+        result=1
+    done
+    return $result
+}
+stage_http() { http release; }
+stage_http-asan() { http asan; }
+stage_http-tsan() { http tsan; }
+
+# Runs a command; its counts are in the log afterwards, whether it prints any or not.
+counted() {
+    local rc out
+    out=$("$@" 2>&1)
+    rc=$?
+    printf '%s\n' "$out"
+    case "$out" in
+        *[0-9]" passed, "[0-9]*) ;;
+        *) if [ $rc -eq 0 ]; then echo '1 passed, 0 failed'; else echo '0 passed, 1 failed'; fi ;;
+    esac
+    return $rc
+}
+
+# Sums all counts in a log: "GOOD BAD".
+counts() {
+    awk '
+        match($0, /Checks: [0-9]+, Failures: [0-9]+, Errors: [0-9]+/) {
+            split(substr($0, RSTART, RLENGTH), n, /[^0-9]+/); bad += n[3] + n[4]; good += n[2] - n[3] - n[4]
+        }
+        match($0, /[0-9]+ passed, [0-9]+ failed/) {
+            split(substr($0, RSTART, RLENGTH), n, /[^0-9]+/); good += n[1]; bad += n[2]
+        }
+        END { print good + 0, bad + 0 }' "$1"
+}
+
+run() { # STAGE
+    local start=$SECONDS log="build/log/$1.log" rc good bad
+    "stage_$1" >"$log" 2>&1 </dev/null
+    rc=$?
+    if [ $rc -eq 77 ]; then
+        printf '%-14s nothing to run\n' "$1"
+        return
+    fi
+    read -r good bad < <(counts "$log")
+    [ $rc -ne 0 ] && [ "$bad" -eq 0 ] && bad=1
+    [ $rc -eq 0 ] && [ $((good + bad)) -eq 0 ] && good=1
+    printf '%-14s %5d passed, %d failed %5d s\n' "$1" "$good" "$bad" $((SECONDS - start))
+    if [ "$bad" -gt 0 ]; then
+        grep -v '^  CC ' "$log" | tail -n 40 | sed 's/^/    /'
+        echo "    (all of it: $log)"
+    fi
+    passed=$((passed + good))
+    failed=$((failed + bad))
+}
+
+[ $# -gt 0 ] || set -- unit exact http unit-asan http-asan unit-tsan http-tsan unit-portable
+for stage in "$@"; do
+    if ! declare -F "stage_$stage" >/dev/null; then
+        echo "no stage \"$stage\"; there are $(declare -F | sed -n 's/.* stage_//p' | tr '\n' ' ')" >&2
+        exit 2
+    fi
+    run "$stage"
+done
+echo "test: $passed passed, $failed failed in $((SECONDS - began)) s"
+[ "$failed" -eq 0 ]
