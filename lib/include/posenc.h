@@ -88,7 +88,8 @@ struct pe_error {
     uint64_t limit, got;
 };
 
-/* Sets err unless it already holds a failure; returns the code that err now holds. `path` may be "". */
+/* Sets err unless it already holds a failure; returns the code that err now holds. `path` may be "". Path and
+ * text end up as one line of valid UTF-8 whatever bytes they repeat, cut with "..." where too long. */
 PE_API int pe_fail(struct pe_error *err, int code, const char *path, const char *format, ...)
     PE_PRINTF(4, 5);
 /* The same for a limit: `name` is kept by reference and must be static. */
@@ -117,7 +118,8 @@ PE_API struct pe_arena *pe_arena_open(size_t limit, const struct pe_allocator *a
                                       struct pe_error *err);
 PE_API void pe_arena_close(struct pe_arena *arena);
 /* ARENA memory, 64-byte aligned, not cleared. NULL with PE_ERR_LIMIT or PE_ERR_MEMORY. bytes 0 is allowed
- * and gives a pointer that may not be read. */
+ * and gives a pointer that may not be read. A piece counts as its size rounded up to 64, but the last one may
+ * fill the limit to the byte. */
 PE_API void *pe_arena_alloc(struct pe_arena *arena, size_t bytes, struct pe_error *err);
 /* n items of `size` bytes, cleared; the product is checked. */
 PE_API void *pe_arena_array(struct pe_arena *arena, size_t n, size_t size, struct pe_error *err);
@@ -320,6 +322,124 @@ PE_API int pe_encode_check(const struct pe_plan *plan, const struct pe_positions
                            struct pe_error *err) PE_CHECKED;
 PE_API void pe_encode_rows(const struct pe_plan *plan, const struct pe_positions *positions,
                            enum pe_dtype dtype, size_t first, size_t n, void *out);
+
+/* The three operations below take a struct of arguments: clear it, set size = sizeof of the struct, then the
+ * members that matter. NULL and zero mean the default. Tensors and positions are VIEWS that must outlive the
+ * work; a posted tensor with NaN or an infinity is PE_ERR_NONFINITE at its index, one whose numbers are so
+ * large that a result could overflow is PE_ERR_RANGE. Results are ARENA tensors. */
+
+/* Gives BLAS one thread per call: the parts of the work are what is spread over threads. It is a setting of
+ * the whole process, so a program makes it once, before the first attention. */
+PE_API void pe_linalg_init(void);
+
+enum pe_embedding_scale {
+    PE_EMBEDDING_SCALE_NONE = 0, /* 1 */
+    PE_EMBEDDING_SCALE_NUMBER,   /* pe_apply_args.scale */
+    PE_EMBEDDING_SCALE_SQRT_D_MODEL
+};
+
+struct pe_apply_args {
+    size_t size;
+    const struct pe_plan *plan;           /* NULL: nothing is added, as with the type `none` */
+    const struct pe_tensor *embeddings;   /* [T, D] or [B, T, D] */
+    const struct pe_positions *positions; /* [T] for all of the batch or [B, T]; default 0..T-1 */
+    enum pe_embedding_scale scale_mode;
+    double scale;
+    enum pe_dtype dtype; /* default: that of embeddings */
+};
+
+/* apply: out = fl(x*scale) + fl(PE), shaped as the embeddings (Vaswani et al. 2017, sections 3.4 and 3.5). In
+ * float64 for float64 results, else in float32, where x, scale, PE, the product and the sum are each rounded
+ * once; 16-bit results are rounded once more, from the float32 sum. PE_ERR_SHAPE at `positions`, or at
+ * `embeddings` when D is not the encoding's width; PE_ERR_UNSUPPORTED at `encoding.type` for an encoding that
+ * is not added; PE_ERR_RANGE at the element of `embeddings` whose result is beyond the largest number. */
+PE_API int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *out,
+                         const struct pe_apply_args *args, struct pe_error *err) PE_CHECKED;
+
+/* Which keys j a query i sees: those that every given member allows. Queries are aligned to the right: query
+ * i stands at i' = i + Tk - Tq among the keys. */
+struct pe_attention_mask {
+    size_t size;
+    bool causal;                     /* j <= i' */
+    const struct pe_tensor *lengths; /* [B]: only the first lengths[b] keys are real */
+    const struct pe_tensor
+        *documents;               /* [N] lengths of packed documents, their sum is Tk: each sees itself */
+    const struct pe_tensor *keep; /* 1 = visible, 0 = hidden: [Tk], [B, Tk], [Tq, Tk] or [B, Tq, Tk];
+                                     axes of size 1 broadcast */
+    int n_window;                 /* 0: none; 1: |i' - j| < window[0]; */
+    int64_t window[2];            /* 2: i' - j <= window[0] and j - i' <= window[1] */
+};
+
+enum pe_attention_output {
+    PE_ATTENTION_WEIGHTS = 1 << 0,  /* softmax over the visible keys; 0 for hidden ones */
+    PE_ATTENTION_LOGITS = 1 << 1,   /* scale*q.k + bias, before the mask; -infinity where the bias is */
+    PE_ATTENTION_CONTENT = 1 << 2,  /* scale*q.k; with an absolute encoding its content-content part */
+    PE_ATTENTION_POSITION = 1 << 3, /* the bias; with an absolute encoding logits - content */
+    PE_ATTENTION_OUTPUT = 1 << 4,   /* weights . v */
+    PE_ATTENTION_TERMS = 1 << 5     /* of an absolute encoding: x.x, x.p, p.x, p.p, each scaled */
+};
+
+struct pe_attention_args {
+    size_t size;
+    const struct pe_plan *plan; /* NULL: no encoding, as with the type `none` */
+    /* Either q [.., Tq, d], k [.., Tk, d] and perhaps v [.., Tk, dv], all of rank 2, rank 3 [H, T, d] or rank
+     * 4 [B, H, T, d]; k and v may have fewer heads Hk, a divisor of H: query head h uses key head h / (H/Hk).
+     */
+    const struct pe_tensor *q, *k, *v;
+    /* Or embeddings [T, D] or [B, T, D], to which an absolute encoding is added, projected by x.w; a weight
+     * that is not given is the identity. w_q [D, H*d], w_k [D, Hk*d], w_v [D, Hk*dv]. */
+    const struct pe_tensor *embeddings, *w_q, *w_k, *w_v;
+    size_t heads;                 /* H; default 1 for embeddings, the heads of q otherwise */
+    const struct pe_tensor *bias; /* added to the logits, may hold -infinity: [Tq, Tk], [H, Tq, Tk] or
+                                     [B, H, Tq, Tk]; axes of size 1 before the last broadcast */
+    /* [T] or [B, T]. Default: keys 0..Tk-1 and queries Tk-Tq..Tk-1; with embeddings, whose queries and keys
+     * are the same tokens, one that is given stands for both. */
+    const struct pe_positions *query_positions, *key_positions;
+    const struct pe_attention_mask *mask;
+    const double *scale; /* of q.k, not of the bias; default 1/sqrt(d) */
+    unsigned outputs;    /* enum pe_attention_output; default weights */
+    enum pe_dtype dtype; /* of the results; default: the widest of what is posted */
+};
+
+/* Those asked for; of the others rank 0 and data NULL. weights, logits, content and position have the rank of
+ * q, [.., Tq, Tk]; output [.., Tq, dv]. With embeddings there is always an axis of heads: [H, T, T] or
+ * [B, H, T, T]. terms [4, H, T, T] or [4, B, H, T, T]. */
+struct pe_attention_result {
+    struct pe_tensor weights, logits, content, position, output, terms;
+};
+
+/* attention: softmax_j(scale*q_i.k_j + bias_ij) . v_j over the visible keys (Vaswani et al. 2017, equation 1;
+ * an additive bias is not scaled, as in Press et al. 2022). A query that sees no key gets zeros. Computed in
+ * float64 when any of the tensors or the dtype asked is float64, else in float32; rounded once to the dtype.
+ * A weight below the smallest normal number is 0. Errors are at the field's name: PE_ERR_MISSING,
+ * PE_ERR_CONFLICT (at `encoding` for an absolute one with q and k), PE_ERR_SHAPE, PE_ERR_RANGE. */
+PE_API int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_attention_result *result,
+                             const struct pe_attention_args *args, struct pe_error *err) PE_CHECKED;
+
+struct pe_shift_args {
+    size_t size;
+    const struct pe_plan *plan;
+    double distance;                      /* any real number with |distance| <= 2^53 */
+    const struct pe_positions *positions; /* [T] or [B, T]: where the map is tried, or fitted */
+    bool matrix;                          /* the whole matrix too, where the map is exact */
+};
+
+/* All float64. rank 0 with data NULL: not there. residual and rms are single numbers (rank 0 with data). */
+struct pe_shift_result {
+    bool exact;                /* the map holds at every position; else it is the best fit to these */
+    struct pe_tensor blocks;   /* exact: [D/2, 2, 2], each acting on its pair of columns */
+    struct pe_tensor matrix;   /* [D, D] with matrix . PE(p) = PE(p + distance) */
+    struct pe_tensor residual; /* the largest |matrix . PE(p) - PE(p + distance)| */
+    struct pe_tensor rms;      /* the root of their mean square */
+};
+
+/* shift: the linear map from PE(p) to PE(p + distance), which for sinusoids is a rotation of each pair and
+ * the same at every position (Vaswani et al. 2017, section 3.5). Encodings without such a map get the
+ * least-squares one, of minimum norm among the best, and what it misses. A zero column maps to zero; a sine
+ * without its cosine has no map: PE_ERR_UNSUPPORTED at `encoding.d_model`. PE_ERR_RANGE at `distance` when a
+ * shifted position is not one of the encoding's; PE_ERR_LIMIT on the work. */
+PE_API int pe_shift_open(struct pe_arena *arena, struct pe_work *work, struct pe_shift_result *result,
+                         const struct pe_shift_args *args, struct pe_error *err) PE_CHECKED;
 
 /* ---- Formats ------------------------------------------------------------------------------------------ */
 
