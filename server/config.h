@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The daemon's options: one struct, one table of rows (config.c). Precedence: flag, environment, file,
- * default. Each option is a row: config key, POSENC_* environment twin and --flag follow from its name.
+ * default. Each option is a row: config key `deadline_ms`, environment twin POSENC_DEADLINE_MS and flag
+ * --deadline-ms follow from its name.
  */
 #ifndef CONFIG_H
 #define CONFIG_H
@@ -33,11 +34,75 @@ struct config {
     int64_t stream_bytes;       /* streamed reply */
     int64_t streams;            /* at once */
     int64_t batch_requests;     /* in one batch */
+    int64_t tables_bytes;       /* of all files in tables_dir */
 };
 
 enum config_log { CONFIG_LOG_AUTO = 1, CONFIG_LOG_JSON, CONFIG_LOG_TEXT, CONFIG_LOG_OFF };
 
 extern const struct pe_field config_fields[];
 extern const size_t config_n_fields;
+
+/* ---- Loading ----------------------------------------------------------------------------------------- */
+
+enum config_action {
+    CONFIG_RUN,
+    CONFIG_CHECK,       /* --check-config */
+    CONFIG_PRINT,       /* --print-config */
+    CONFIG_HEALTHCHECK, /* --healthcheck */
+    CONFIG_CALL,        /* --call 'GET /v1/encode?...' [FILE] */
+    CONFIG_VERSION,     /* --version */
+    CONFIG_HELP         /* --help */
+};
+
+/* What the command line asks for. VIEWS of argv and envp. */
+struct config_command {
+    enum config_action action;
+    const char *call;      /* "GET /v1/encode?type=..." */
+    const char *call_body; /* a file, "-" = standard input; NULL = no body */
+    const char *file;      /* the configuration file that was read; NULL = none */
+};
+
+#define CONFIG_EXIT_BAD 2 /* exit code of a refused configuration */
+
+/* Fills config from argv, envp and the file, all checked. On failure err->path says where the value came
+ * from:
+ * "--workers", "POSENC_WORKERS", "config/posencd.json: workers". --help and --version look at nothing else.
+ * Texts are ARENA memory. */
+int config_load(struct pe_arena *arena, struct config *config, struct config_command *command, int argc,
+                char **argv, char **envp, struct pe_error *err) PE_CHECKED;
+
+/* The same from one JSON text alone, over what is set already; `origin` is the file's name in messages. */
+int config_parse_json(struct pe_arena *arena, struct config *config, const char *text, size_t length,
+                      const char *origin, struct pe_error *err) PE_CHECKED;
+/* Rules over several options. */
+int config_check(const struct config *config, struct pe_error *err) PE_CHECKED;
+
+/* ---- Names and texts --------------------------------------------------------------------------------- */
+
+#define CONFIG_NAME_SIZE 48
+/* "--deadline-ms" and "POSENC_DEADLINE_MS" of a row, into a text of CONFIG_NAME_SIZE; return it. */
+char *config_flag_name(const struct pe_field *row, char *text);
+char *config_env_name(const struct pe_field *row, char *text);
+/* "64MiB" or "65536" as a number of bytes. */
+int config_bytes_parse(const char *text, int64_t *bytes, struct pe_error *err) PE_CHECKED;
+/* A row's value as the configuration file spells it, without quotes: "auto", "64MiB", "***" for a secret.
+ * true when it is a number in JSON, else a string. Cut to size. */
+bool config_value_text(const struct pe_field *row, const void *base, char *text, size_t size);
+
+/* "host:port" taken apart: "127.0.0.1:8080", "[::1]:8080", "localhost:8080", ":8080" (all addresses). Port 0
+ * asks the system for a free one. */
+struct config_address {
+    char host[256]; /* without brackets; "" = all addresses */
+    char port[8];
+};
+int config_address_parse(const char *text, struct config_address *address, struct pe_error *err) PE_CHECKED;
+
+/* ---- Printing ---------------------------------------------------------------------------------------- */
+
+/* JSON that --config accepts, in the order of the rows; secrets as "***". */
+void config_print(FILE *out, const struct config *config);
+void config_help(FILE *out);
+/* `http` and `blas` are the versions of those libraries, NULL = not known. */
+void config_version(FILE *out, const char *http, const char *blas);
 
 #endif
