@@ -2,8 +2,12 @@
  *
  * Bump memory with a hard limit: one owner for everything that a request needs, dropped at once. Small
  * pieces share chunks; a piece of BIG bytes or more is a block of its own, so that the embedding program can
- * give it from a pool. Under AddressSanitizer every piece is a block of its own, so that an overrun inside
- * the arena is seen.
+ * give it from a pool. Under AddressSanitizer every piece is a block of its own with a poisoned end, so that
+ * an overrun inside the arena is seen.
+ *
+ * A piece counts as its size rounded up to the alignment, since that is what it takes: were a text of one
+ * byte counted as one, a request of many could take 64 times its limit. The last piece is the exception: it
+ * may fill the limit to the byte.
  */
 #include "posenc.h"
 
@@ -21,8 +25,12 @@
 #define SEPARATE true
 #endif
 #endif
-#ifndef SEPARATE
-#define SEPARATE false
+#ifdef SEPARATE
+#include <sanitizer/asan_interface.h>
+#else
+#define SEPARATE                                 false
+#define ASAN_POISON_MEMORY_REGION(start, size)   ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(start, size) ((void)0)
 #endif
 
 struct block {
@@ -69,8 +77,10 @@ void pe_arena_close(struct pe_arena *arena) {
     if (!arena)
         return;
     for (struct block *b = arena->blocks, *next; b; b = next) {
-        next = b->next;
-        arena->allocator.release(arena->allocator.context, b->raw, b->raw_bytes);
+        struct block block = *b;
+        next = block.next;
+        ASAN_UNPOISON_MEMORY_REGION(block.raw, block.raw_bytes);
+        arena->allocator.release(arena->allocator.context, block.raw, block.raw_bytes);
     }
     free(arena);
 }
@@ -88,33 +98,39 @@ static unsigned char *block_open(struct pe_arena *arena, size_t bytes, struct pe
     struct block header = {.next = arena->blocks, .raw = raw, .raw_bytes = raw_bytes};
     memcpy(usable - sizeof header, &header, sizeof header);
     arena->blocks = (struct block *)(void *)(usable - sizeof header);
+    ASAN_POISON_MEMORY_REGION(usable + bytes, raw_bytes - (size_t)(usable + bytes - raw));
     return usable;
 }
 
+/* A piece of a chunk; what was left of the chunk before is given up. */
+static unsigned char *chunk_take(struct pe_arena *arena, size_t rounded, struct pe_error *err) {
+    if (!arena->free || (size_t)(arena->end - arena->free) < rounded) {
+        unsigned char *chunk = block_open(arena, CHUNK, err);
+        if (!chunk)
+            return NULL;
+        arena->free = chunk;
+        arena->end = chunk + CHUNK;
+    }
+    unsigned char *piece = arena->free;
+    arena->free += rounded;
+    return piece;
+}
+
 void *pe_arena_alloc(struct pe_arena *arena, size_t bytes, struct pe_error *err) {
-    size_t need = bytes ? bytes : 1;
-    if (need > SIZE_MAX - 2 * ALIGN - sizeof(struct block) || need > arena->limit - arena->used) {
-        pe_fail_limit(err, "", "request_memory", arena->limit, (uint64_t)arena->used + need,
+    if (err->code)
+        return NULL;
+    const size_t need = bytes ? bytes : 1, left = arena->limit - arena->used;
+    if (need > SIZE_MAX - 2 * ALIGN - sizeof(struct block) || need > left) {
+        uint64_t got = need > UINT64_MAX - arena->used ? UINT64_MAX : (uint64_t)arena->used + need;
+        pe_fail_limit(err, "", "request_memory", arena->limit, got,
                       "needs more than the %zu bytes of memory that one request may take", arena->limit);
         return NULL;
     }
-    size_t rounded = (need + ALIGN - 1) & ~(ALIGN - 1);
-    unsigned char *piece;
-    if (SEPARATE || rounded >= BIG) {
-        piece = block_open(arena, need, err);
-    } else {
-        if ((size_t)(arena->end - arena->free) < rounded) {
-            unsigned char *chunk = block_open(arena, CHUNK, err);
-            if (!chunk)
-                return NULL;
-            arena->free = chunk;
-            arena->end = chunk + CHUNK;
-        }
-        piece = arena->free;
-        arena->free += rounded;
-    }
+    const size_t rounded = (need + ALIGN - 1) & ~(ALIGN - 1);
+    unsigned char *piece =
+        SEPARATE || rounded >= BIG ? block_open(arena, need, err) : chunk_take(arena, rounded, err);
     if (piece)
-        arena->used += need;
+        arena->used += rounded < left ? rounded : left;
     return piece;
 }
 
@@ -132,7 +148,8 @@ char *pe_arena_text(struct pe_arena *arena, const char *text, size_t length, str
     char *copy = pe_arena_alloc(arena, length == SIZE_MAX ? length : length + 1, err);
     if (!copy)
         return NULL;
-    memcpy(copy, text, length);
+    if (length) /* text may be NULL */
+        memcpy(copy, text, length);
     copy[length] = '\0';
     return copy;
 }

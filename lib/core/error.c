@@ -3,6 +3,10 @@
  * One error value per chain of calls. The first failure wins: a later one never overwrites it, so the text a
  * user sees is the one written where the fault was found. Each layer on the way up only puts its own path
  * segment in front.
+ *
+ * Messages repeat what users sent, which may be any bytes, and cut it at some length. Here, in one place,
+ * they become one line of valid UTF-8, whatever came in, so that replies and log lines can be built of them
+ * without another look. What does not fit ends in "...".
  */
 #include "posenc.h"
 
@@ -43,10 +47,56 @@ const char *pe_code_title(int code) {
     return code >= 0 && code < PE_ERR_COUNT ? codes[code].title : NULL;
 }
 
+/* Bytes of the well-formed UTF-8 sequence at p (Unicode, table 3-7: no surrogates, nothing overlong or beyond
+ * U+10FFFF); 0 when there is none. The terminating zero ends every sequence early. */
+static size_t utf8_length(const unsigned char *p) {
+    if (p[0] < 0x80)
+        return 1;
+    const size_t length = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    const unsigned char low = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
+    const unsigned char high = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
+    if (p[0] < 0xc2 || p[0] > 0xf4 || p[1] < low || p[1] > high)
+        return 0;
+    for (size_t i = 2; i < length; i++) {
+        if (p[i] < 0x80 || p[i] > 0xbf)
+            return 0;
+    }
+    return length;
+}
+
+/* One line of valid UTF-8: what is not becomes '?'. */
+static void text_clean(char *text) {
+    unsigned char *p = (unsigned char *)text;
+    while (*p) {
+        size_t length = utf8_length(p);
+        if (length == 0 || *p < 0x20 || *p == 0x7f) {
+            *p = '?';
+            length = 1;
+        }
+        p += length;
+    }
+}
+
+/* A text of `length` bytes was written to `size`: if it was cut, says so, and ends before the cut letter. */
+static void text_finish(char *text, size_t size, int length) {
+    if (length >= 0 && (size_t)length >= size) {
+        size_t end = size - sizeof "...";
+        while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+            end--;
+        memcpy(text + end, "...", sizeof "...");
+    }
+    text_clean(text);
+}
+
+static void error_set(struct pe_error *err, int code, const char *path, const char *format, va_list args)
+    PE_PRINTF(4, 0);
+
 static void error_set(struct pe_error *err, int code, const char *path, const char *format, va_list args) {
     err->code = code;
-    snprintf(err->path, sizeof err->path, "%s", path);
-    vsnprintf(err->text, sizeof err->text, format, args);
+    err->limit_name = NULL;
+    err->limit = err->got = 0;
+    text_finish(err->path, sizeof err->path, snprintf(err->path, sizeof err->path, "%s", path));
+    text_finish(err->text, sizeof err->text, vsnprintf(err->text, sizeof err->text, format, args));
 }
 
 int pe_fail(struct pe_error *err, int code, const char *path, const char *format, ...) {
@@ -78,9 +128,8 @@ int pe_error_at(struct pe_error *err, const char *segment) {
         return PE_OK;
     char rest[sizeof err->path];
     memcpy(rest, err->path, sizeof rest);
-    bool joined = rest[0] == '\0' || rest[0] == '[';
-    size_t head = (size_t)snprintf(err->path, sizeof err->path, "%s%s", segment, joined ? "" : ".");
-    if (head < sizeof err->path)
-        snprintf(err->path + head, sizeof err->path - head, "%s", rest);
+    bool joined = rest[0] == '\0' || rest[0] == '[' || segment[0] == '\0';
+    int length = snprintf(err->path, sizeof err->path, "%s%s%s", segment, joined ? "" : ".", rest);
+    text_finish(err->path, sizeof err->path, length);
     return err->code;
 }
