@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Looking for the first position that an encoding cannot take.
+ */
+#ifndef PE_ADMIT_H
+#define PE_ADMIT_H
+
+#include "posenc.h"
+
+/* What an encoding asks of every position (of one axis): min <= p <= max, and perhaps no fraction. */
+struct pe_admit {
+    bool whole;
+    double min, max;
+};
+
+struct pe_stray {
+    size_t index; /* in the flattened [B*T] */
+    double position;
+    bool fraction; /* it is not a whole number; else it is outside the bounds */
+};
+
+/* True when some position strays from the rule; *stray is the first. A progression is judged by its ends,
+ * however long it is. */
+bool pe_positions_stray(const struct pe_positions *positions, const struct pe_admit *rule,
+                        struct pe_stray *stray);
+/* "[3]" or "[1][3]": the path of a position, relative to the positions, into text; returns text. */
+char *pe_positions_index_text(const struct pe_positions *positions, size_t index, char *text, size_t size);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Random numbers that are functions of a key and a counter, with the same bits on every machine.
+ */
+#ifndef PE_RNG_H
+#define PE_RNG_H
+
+#include <stdint.h>
+
+/* Philox4x32-10: 128 random bits for each of the 2^128 counters of a key. */
+void pe_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
+/* Words 0 and 1 as a number in [-1, 1), a multiple of 2^-52. */
+double pe_random_uniform(const uint32_t words[4]);
+/* All four words as a number of the standard normal distribution, within 2 ulp; at most 8.66 in size. */
+double pe_random_gaussian(const uint32_t words[4]);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A random vector for every position: value (p, c) is a function of seed, position and column alone, so
+ * nothing is stored, any position can be asked for at once, and the vector of a position has the same bits in
+ * any sequence. In high dimensions random vectors are nearly orthogonal: unique and bounded, but the vectors
+ * of neighbours are no closer than any others. What sinusoids add to that is smoothness and the shift map.
+ *
+ *     words = Philox4x32-10(key = seed (low word, high word),
+ *                           counter = p as two's complement of 64 bits (low word, high word), c, 0)
+ *     gaussian:  std * n(words)             n standard normal, by Box and Muller
+ *     uniform:   std * sqrt(3) * u(words)   u in [-1, 1), whose standard deviation is 1/sqrt(3)
+ */
+#include "encodings/encoding.h"
+
+#include "core/admit.h"
+#include "core/rng.h"
+
+#define BUFFER 256 /* doubles made at a time, on the stack */
+#define SQRT3  0x1.bb67ae8584caap+0
+
+enum distribution { DISTRIBUTION_GAUSSIAN = 1, DISTRIBUTION_UNIFORM };
+
+struct random {
+    uint64_t given;
+    int64_t d_model;
+    int64_t seed;
+    int distribution;
+    double std;
+};
+
+static const struct pe_choice distributions[] = {
+    {"gaussian", DISTRIBUTION_GAUSSIAN, "normal with mean 0"},
+    {"uniform", DISTRIBUTION_UNIFORM, "even on [-sqrt(3) std, sqrt(3) std)"},
+    {0},
+};
+
+static const struct pe_field fields[] = {
+    {PE_FIELD(random, d_model), .min = 1, .max = 65536, .flags = PE_FIELD_REQUIRED | PE_FIELD_WIDTH,
+     .doc = "width of the vectors"},
+    {PE_FIELD(random, seed), .min = 0, .max = PE_POSITION_MAX, .def = "0",
+     .doc = "another seed, other vectors"},
+    {PE_FIELD(random, distribution), .choices = distributions, .def = "gaussian",
+     .doc = "distribution of a value; its mean is 0"},
+    /* No value is over 8.66 std, so even float16 cannot overflow. */
+    {PE_FIELD(random, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
+     .doc = "standard deviation of a value"},
+};
+
+static size_t random_width(const void *params) {
+    const struct random *random = params;
+    return (size_t)random->d_model;
+}
+
+static int random_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
+                        struct pe_error *err) {
+    (void)view;
+    struct pe_admit rule = {.whole = true, .min = -PE_POSITION_MAX, .max = PE_POSITION_MAX};
+    struct pe_stray stray;
+    if (!pe_positions_stray(positions, &rule, &stray))
+        return PE_OK;
+    char path[64];
+    pe_positions_index_text(positions, stray.index, path, sizeof path);
+    return pe_fail(err, PE_ERR_RANGE, path,
+                   "got %.17g, allowed are whole numbers: there is nothing between them", stray.position);
+}
+
+static double random_value(const struct random *random, uint64_t position, uint32_t column) {
+    uint64_t seed = (uint64_t)random->seed;
+    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    const uint32_t counter[4] = {(uint32_t)position, (uint32_t)(position >> 32), column, 0};
+    uint32_t words[4];
+    pe_philox(words, counter, key);
+    if (random->distribution == DISTRIBUTION_UNIFORM)
+        return random->std * SQRT3 * pe_random_uniform(words);
+    return random->std * pe_random_gaussian(words);
+}
+
+static void random_encode(const struct pe_plan_view *view, const double *positions, size_t n,
+                          enum pe_dtype dtype, void *out) {
+    unsigned char *at = out;
+    double values[BUFFER];
+    for (size_t t = 0; t < n; t++) {
+        uint64_t position = (uint64_t)(int64_t)positions[t];
+        for (size_t c = 0; c < view->width; c += BUFFER) {
+            size_t columns = view->width - c < BUFFER ? view->width - c : BUFFER;
+            for (size_t i = 0; i < columns; i++)
+                values[i] = random_value(view->params, position, (uint32_t)(c + i));
+            pe_dtype_store(dtype, values, columns, at);
+            at += columns * pe_dtype_size(dtype);
+        }
+    }
+}
+
+static double random_row_cost_ns(const struct pe_plan_view *view) {
+    return 60.0 * (double)view->width; /* ten rounds of Philox, a logarithm, a cosine, a root */
+}
+
+const struct pe_encoding pe_random = {
+    .info =
+        {
+            .type = "random",
+            .title = "Random vectors",
+            .doc =
+                "A random vector for every whole position, made from seed, position and column alone: unique "
+                "and bounded, but neighbouring positions are no closer than any two others.",
+            .reference = "Salmon et al. 2011, Parallel random numbers: as easy as 1, 2, 3 (Philox)",
+            .family = PE_FAMILY_ABSOLUTE,
+            .params_size = sizeof(struct random),
+            .fields = fields,
+            .n_fields = PE_COUNT(fields),
+        },
+    .width = random_width,
+    .admit = random_admit,
+    .encode = random_encode,
+    .row_cost_ns = random_row_cost_ns,
+};
