@@ -26,7 +26,7 @@ LIB = [
 ]
 # The daemon, bottom to top: each may include itself, everything below it, and the library's public headers.
 SERVER = [
-    ("base", ["server/service*", "server/log*", "server/config*", "server/metrics*", "server/tables*"]),
+    ("base", ["server/service*", "server/healthcheck*", "server/log*", "server/config*", "server/metrics*", "server/tables*"]),
     ("wire", ["server/wire/*"]),
     ("api", ["server/api/*", "server/v2/*"]),
     ("call", ["server/call*", "server/routes*"]),
