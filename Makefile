@@ -176,7 +176,7 @@ lint:                           ## format, warnings, layers, symbols, sizes (ONL
 
 tidy:                           ## clang-tidy (.clang-tidy) over lib and server: slow, more opinions than lint
 	@command -v clang-tidy >/dev/null || { echo "tidy: needs clang-tidy: apt-get install clang-tidy"; exit 1; }
-	@printf '%s\n' $(LIB_SRC) | xargs -r -P2 -n4 -I{} clang-tidy --quiet {} -- $(DIALECT) $(INC_lib)
+	@printf '%s\n' $(LIB_SRC) | xargs -r -P2 -I{} clang-tidy --quiet {} -- $(DIALECT) $(INC_lib)
 	@printf '%s\n' $(SERVER_SRC) $(MAIN_SRC) | xargs -r -P2 -I{} clang-tidy --quiet {} -- $(DIALECT) $(INC_server)
 
 format:                         ## clang-format all C files in place
