@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.." || exit 2
 python=/usr/bin/python3
 passed=0 failed=0 began=$SECONDS
 mkdir -p build/log
+export UBSAN_OPTIONS=print_stacktrace=1
 
 build() { # FLAVOUR TARGET...
     local flavour=$1
@@ -20,7 +21,7 @@ build() { # FLAVOUR TARGET...
 unit() { # FLAVOUR [SUITE...]
     local flavour=$1
     shift
-    build "$flavour" unit && CK_VERBOSITY=minimal CK_TIMEOUT_MULTIPLIER=10 "build/$flavour/unit" "$@"
+    build "$flavour" unit && CK_VERBOSITY=normal CK_TIMEOUT_MULTIPLIER=10 "build/$flavour/unit" "$@"
 }
 
 stage_unit() { unit release; }
