@@ -147,12 +147,14 @@ check-quick: $(B)/unit          ## the unit tests of one flavour, and nothing el
 exact: $(B)/exact               ## every float32 value against MPFR (needs libmpfr-dev)
 	@$(B)/exact
 
-golden:                         ## make the expected numbers of tests/golden again, from scripts that share no code with us
+# A script says in its first lines how it is called, `python3 tests/golden/make_x.py > FILE`, or it is run in its folder.
+golden:                         ## make the expected numbers of tests/golden again, by scripts that share no code with us
 	@$(PYTHON) -c 'import mpmath, numpy' 2>/dev/null || \
 	    { echo "golden: needs mpmath and numpy: apt-get install python3-mpmath python3-numpy"; exit 1; }
-	@set -e; for script in tests/golden/*.py; do \
-	    [ -e "$$script" ] || { echo "golden: no scripts in tests/golden"; exit 1; }; \
-	    echo "  GOLDEN $$script"; $(PYTHON) "$$script"; done
+	@set -e; for script in tests/golden/make_*.py; do \
+	    call=$$(sed -n "s|^ *[^ ]*python3 \($$script.*\)|$(PYTHON) \1|p" $$script | head -n 1); \
+	    [ -n "$$call" ] || call="cd tests/golden && $(PYTHON) $${script##*/}"; \
+	    echo "  GOLDEN $$call"; sh -c "$$call"; done
 
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench-%,$(wildcard tests/bench/*.c))
 bench: $(BENCH)                 ## speed, measured on this machine
@@ -181,7 +183,7 @@ tidy:                           ## clang-tidy (.clang-tidy) over lib and server:
 
 format:                         ## clang-format all C files in place
 	@.ci/setup lint
-	@git ls-files -co --exclude-standard 'lib/*.[ch]' 'server/*.[ch]' 'tests/*.[ch]' | xargs -r clang-format-14 -i
+	@find lib server tests -name '*.[ch]' | xargs -r clang-format-14 -i
 
 # ---- Install and ship ----------------------------------------------------------------------------------------
 # The configuration goes to share/posenc as an example, so that installing again never overwrites a changed one.

@@ -9,7 +9,10 @@
 #include <check.h>
 
 /* clang-format off */
-#define SUITES(X)
+#define SUITES(X) \
+    X(arena)      \
+    X(dtype)      \
+    X(error)
 /* clang-format on */
 
 #define SUITE_DECLARE(module) Suite *module##_suite(void);
