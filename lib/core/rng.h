@@ -9,9 +9,9 @@
 
 /* Philox4x32-10: 128 random bits for each of the 2^128 counters of a key. */
 void pe_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
-/* Words 0 and 1 as a number in [-1, 1), a multiple of 2^-52. */
-double pe_random_uniform(const uint32_t words[4]);
-/* All four words as a number of the standard normal distribution, within 2 ulp; at most 8.66 in size. */
-double pe_random_gaussian(const uint32_t words[4]);
+/* Numbers of mean 0 and standard deviation std from four random words, within 1 ulp. */
+double pe_random_uniform(const uint32_t words[4],
+                         double std); /* in [-sqrt(3) std, sqrt(3) std); words 0, 1 */
+double pe_random_gaussian(const uint32_t words[4], double std); /* at most 8.66 std in size */
 
 #endif

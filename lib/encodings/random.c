@@ -16,7 +16,6 @@
 #include "core/rng.h"
 
 #define BUFFER 256 /* doubles made at a time, on the stack */
-#define SQRT3  0x1.bb67ae8584caap+0
 
 enum distribution { DISTRIBUTION_GAUSSIAN = 1, DISTRIBUTION_UNIFORM };
 
@@ -71,8 +70,8 @@ static double random_value(const struct random *random, uint64_t position, uint3
     uint32_t words[4];
     pe_philox(words, counter, key);
     if (random->distribution == DISTRIBUTION_UNIFORM)
-        return random->std * SQRT3 * pe_random_uniform(words);
-    return random->std * pe_random_gaussian(words);
+        return pe_random_uniform(words, random->std);
+    return pe_random_gaussian(words, random->std);
 }
 
 static void random_encode(const struct pe_plan_view *view, const double *positions, size_t n,
@@ -92,7 +91,7 @@ static void random_encode(const struct pe_plan_view *view, const double *positio
 }
 
 static double random_row_cost_ns(const struct pe_plan_view *view) {
-    return 60.0 * (double)view->width; /* ten rounds of Philox, a logarithm, a cosine, a root */
+    return 80.0 * (double)view->width; /* ten rounds of Philox, a logarithm, a cosine, a root */
 }
 
 const struct pe_encoding pe_random = {
