@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One row of attention: logits to weights, in place.
+ */
+#ifndef PE_SOFTMAX_H
+#define PE_SOFTMAX_H
+
+#include "posenc.h"
+
+/* Of a row of n logits only first .. end-1 are visible. bias and hidden, each a row of n or NULL, are added
+ * to the logits; hidden holds 0 or -infinity. All are of one type, float32 or float64; nothing is NaN. */
+struct pe_softmax {
+    enum pe_dtype dtype;
+    size_t n, first, end;
+    const void *bias, *hidden;
+};
+
+/* The row becomes exp(x_j - max x) / sum. Entries that are not visible become 0; when none is, all do. */
+void pe_softmax_run(const struct pe_softmax *softmax, void *row);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The loops of vector.h, for float and for double from one text (vector_real.h), written so that compilers
+ * make vectors of them in the order given.
+ */
+#include "kernels/vector.h"
+
+#include <string.h>
+
+#define REAL      float
+#define BITS      uint32_t
+#define NAMED(x)  x##_float
+#define MAGNITUDE UINT32_C(0x7fffffff)
+#define INFINITE  UINT32_C(0x7f800000)
+#include "kernels/vector_real.h"
+
+#define REAL      double
+#define BITS      uint64_t
+#define NAMED(x)  x##_double
+#define MAGNITUDE UINT64_C(0x7fffffffffffffff)
+#define INFINITE  UINT64_C(0x7ff0000000000000)
+#include "kernels/vector_real.h"
+
+#define CHUNK 128 /* numbers on the stack while a float row becomes another type */
+
+double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n) {
+    return dtype == PE_DTYPE_F64 ? largest_double(x, n) : (double)largest_float(x, n);
+}
+
+void pe_vector_scale_add(enum pe_dtype dtype, void *out, const void *x, double scale, const void *added,
+                         size_t n) {
+    if (dtype == PE_DTYPE_F64)
+        scale_add_double(out, x, scale, added, n);
+    else
+        scale_add_float(out, x, (float)scale, added, n);
+}
+
+void pe_vector_add(enum pe_dtype dtype, void *out, const void *a, const void *b, size_t n) {
+    if (dtype == PE_DTYPE_F64)
+        add_double(out, a, b, n);
+    else
+        add_float(out, a, b, n);
+}
+
+void pe_vector_subtract(enum pe_dtype dtype, void *out, const void *a, const void *b, size_t n) {
+    if (dtype == PE_DTYPE_F64)
+        subtract_double(out, a, b, n);
+    else
+        subtract_float(out, a, b, n);
+}
+
+void pe_vector_store(enum pe_dtype dtype, const void *x, size_t n, enum pe_dtype out_dtype, void *out) {
+    if (dtype == out_dtype && x == out)
+        return;
+    double chunk[CHUNK];
+    size_t in_size = pe_dtype_size(dtype), out_size = pe_dtype_size(out_dtype);
+    for (size_t first = 0, step; first < n; first += step) {
+        step = n - first < CHUNK ? n - first : CHUNK;
+        pe_dtype_load(dtype, (const unsigned char *)x + first * in_size, step, chunk);
+        pe_dtype_store(out_dtype, chunk, step, (unsigned char *)out + first * out_size);
+    }
+}

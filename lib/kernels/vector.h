@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Loops over rows of numbers of one type, float32 or float64. Nothing is contracted: each operation rounds
+ * once, in the type.
+ */
+#ifndef PE_VECTOR_H
+#define PE_VECTOR_H
+
+#include "posenc.h"
+
+/* The largest |x|; 0 when n is 0. -infinity is passed over; +infinity when there is a NaN or an infinity. */
+double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n);
+/* out = x*scale + added. added may be out itself, or NULL for nothing. */
+void pe_vector_scale_add(enum pe_dtype dtype, void *out, const void *x, double scale, const void *added,
+                         size_t n);
+/* out = a + b and out = a - b; out may be a. */
+void pe_vector_add(enum pe_dtype dtype, void *out, const void *a, const void *b, size_t n);
+void pe_vector_subtract(enum pe_dtype dtype, void *out, const void *a, const void *b, size_t n);
+/* out, of any type, = x rounded once. out may be x when the types are the same. */
+void pe_vector_store(enum pe_dtype dtype, const void *x, size_t n, enum pe_dtype out_dtype, void *out);
+
+#endif
