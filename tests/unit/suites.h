@@ -10,9 +10,10 @@
 
 /* clang-format off */
 #define SUITES(X) \
-    X(arena)      \
-    X(dtype)      \
-    X(error)
+    X(arena)   \
+    X(dtype)   \
+    X(error)   \
+    X(random)
 /* clang-format on */
 
 #define SUITE_DECLARE(module) Suite *module##_suite(void);
