@@ -54,8 +54,9 @@ check_python() {
 for path in sys.argv[1:]: compile(open(path, encoding="utf-8").read(), path, "exec")'
 }
 check_json() {
-    files '*.json' config tests docker | xargs -r "$python" -c 'import json, sys
-for path in sys.argv[1:]: json.load(open(path, encoding="utf-8"))'
+    files '*.json' config tests docker | while read -r file; do
+        "$python" -m json.tool "$file" /dev/null || { echo "$file"; false; } || return 1
+    done
 }
 
 run() { # NAME

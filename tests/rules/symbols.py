@@ -46,6 +46,8 @@ def declared():
 
 def main():
     build = sys.argv[1]
+    if not os.path.exists(f"{build}/libposenc.so"):
+        sys.exit(f"{build}/libposenc.so was not built")
     faults = []
     exported = {name for kind, name in nm(f"{build}/libposenc.so", "-D", "--defined-only") if kind.upper() != "A"}
     want = declared()
