@@ -10,10 +10,12 @@
 
 /* clang-format off */
 #define SUITES(X) \
-    X(arena)   \
-    X(dtype)   \
-    X(error)   \
-    X(random)
+    X(arena)      \
+    X(dtype)      \
+    X(error)      \
+    X(positions)  \
+    X(random)     \
+    X(tensor)
 /* clang-format on */
 
 #define SUITE_DECLARE(module) Suite *module##_suite(void);
