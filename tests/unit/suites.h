@@ -14,6 +14,7 @@
     X(dtype)      \
     X(error)      \
     X(positions)  \
+    X(positions_rule) \
     X(random)     \
     X(tensor)
 /* clang-format on */

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Makes tests/golden/positions_table.h: elements of progressions and counts of ranges by exact fractions.
+
+    python3 tests/golden/make_positions_table.py > tests/golden/positions_table.h
+
+Element i is start + i*step rounded once; Python's float(Fraction) is correctly rounded. The elements are chosen
+so that rounding the product and then the sum gives another double. A count is the number of rounded elements
+before stop, found by going through them; the stops are elements and their neighbours, where a quotient of
+rounded numbers is off by one.
+"""
+import math
+import random
+from fractions import Fraction
+
+source = random.Random(20240301)
+
+
+def element(start, step, i):
+    return float(Fraction(start) + i * Fraction(step))
+
+
+def count(start, stop, step):
+    n = 0
+    while element(start, step, n) < stop if step > 0 else element(start, step, n) > stop:
+        n += 1
+    return n
+
+
+def elements():
+    rows = []
+    while len(rows) < 24:
+        start, step = round(source.uniform(-9, 9), 1), round(source.uniform(-3, 3), 2)
+        i = source.randint(2, 10 ** source.randint(1, 9))
+        if element(start, step, i) != float(i) * step + start:
+            rows.append((start, step, i))
+    return rows
+
+
+def ranges():
+    rows = []
+    while len(rows) < 36:
+        start, step = round(source.uniform(-2, 2), 1), round(source.uniform(-1, 1), 1)
+        if step == 0:
+            continue
+        at = element(start, step, source.randint(1, 60))
+        for stop in (math.nextafter(at, -math.inf), at, math.nextafter(at, math.inf)):
+            if math.ceil((stop - start) / step) != count(start, stop, step):
+                rows.append((start, stop, step))
+    return rows[:36] + [(0.0, 0.3, 0.1), (0.0, 1.0, 0.1), (0.0, 5.0, 1e300), (5e-324, 2e-323, 5e-324)]
+
+
+def main():
+    print("/* SPDX-License-Identifier: MIT")
+    print(" *")
+    print(" * Elements of progressions and counts of ranges. Made by make_positions_table.py, not by hand.")
+    print(" */")
+    print("#include <stddef.h>\n\n/* clang-format off */")
+    print("static const struct {\n    double start, step;\n    size_t i;\n    double expected;\n} element_table[] = {")
+    for start, step, i in elements():
+        print("    {%r, %r, %d, %r}," % (start, step, i, element(start, step, i)))
+    print("};\n\nstatic const struct {\n    double start, stop, step;\n    size_t count;\n} range_table[] = {")
+    for start, stop, step in ranges():
+        print("    {%r, %r, %r, %d}," % (start, stop, step, count(start, stop, step)))
+    print("};")
+
+
+main()
