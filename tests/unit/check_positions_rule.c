@@ -258,9 +258,9 @@ START_TEST(sizes_are_checked_before_memory_is_taken) {
         ck_assert_str_eq(err.path, "grid");
         ck_assert_uint_eq(pe_arena_used(arena), 0);
     }
-    static double many[3000];
+    static double many[2048];
     for (size_t i = 0; i < PE_COUNT(many); i++)
-        many[i] = TWO_53; /* 2^53 * 3000 is over 2^64 */
+        many[i] = TWO_53; /* 2^53 * 2048 wraps to 0 */
     const struct pe_tensor tensor = list_of(many, PE_COUNT(many)), one = list_of(many, 1);
     struct pe_error err = {0}, single = {0};
     struct pe_positions out;
