@@ -104,5 +104,7 @@ void config_print(FILE *out, const struct config *config);
 void config_help(FILE *out);
 /* `http` and `blas` are the versions of those libraries, NULL = not known. */
 void config_version(FILE *out, const char *http, const char *blas);
+/* The commit that was built (PE_COMMIT, defined by the build for config_print.c), or "unknown". */
+const char *config_commit(void);
 
 #endif

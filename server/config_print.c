@@ -144,14 +144,16 @@ void config_help(FILE *out) {
     fprintf(out, "\nSizes are bytes, or numbers with KiB, MiB, GiB or TiB.\n");
 }
 
+const char *config_commit(void) {
 #ifdef PE_COMMIT
-#define COMMIT PE_COMMIT
+    return PE_COMMIT;
 #else
-#define COMMIT "unknown"
+    return "unknown";
 #endif
+}
 
 void config_version(FILE *out, const char *http, const char *blas) {
-    fprintf(out, "posencd %s\ncommit %s\nnumerics %d\n", pe_version(), COMMIT, PE_NUMERICS_VERSION);
+    fprintf(out, "posencd %s\ncommit %s\nnumerics %d\n", pe_version(), config_commit(), PE_NUMERICS_VERSION);
     fprintf(out, "libmicrohttpd %s\njansson %s\nopenblas %s\n", http ? http : "unknown",
             jansson_version_str(), blas ? blas : "unknown");
 }

@@ -62,9 +62,10 @@ struct metrics_request {
 };
 void metrics_request(struct metrics *metrics, const struct metrics_request *request);
 
-/* The exposition: at most metrics_bound bytes into text, no terminating zero; returns the length. What does
- * not fit is left out by whole lines. */
+/* Enough bytes for a metrics_write that follows soon. */
 size_t metrics_bound(const struct metrics *metrics);
+/* The exposition into text, no terminating zero; returns the length. What does not fit is left out by whole
+ * lines. */
 size_t metrics_write(const struct metrics *metrics, char *text, size_t size);
 
 #endif
