@@ -37,7 +37,7 @@ struct header {
     size_t dim[PE_MAX_RANK];
 };
 
-/* ---- The scanner: each function takes one thing from the text, or fails -------------------------------- */
+/* ---- The scanner: each function takes one thing from the text, or fails ----------------------------- */
 
 static int fail(struct scan *scan, const char *wanted) {
     if (scan->at == scan->end)
@@ -104,7 +104,7 @@ static int scan_size(struct scan *scan, size_t *size) {
     return PE_OK;
 }
 
-/* ---- The three values ---------------------------------------------------------------------------------- */
+/* ---- The three values ------------------------------------------------------------------------------- */
 
 static const struct {
     const char *name; /* kind and size */
@@ -227,8 +227,7 @@ static int scan_header(struct scan *scan, struct header *header) {
     return scan->at == scan->end ? PE_OK : fail(scan, "nothing but spaces");
 }
 
-/* ---- Reading --------------------------------------------------------------------------------------------
- */
+/* ---- Reading ---------------------------------------------------------------------------------------- */
 
 /* Magic, version and length of the header: sets `scan` to its text. */
 static int scan_open(struct scan *scan, const unsigned char *bytes, size_t n) {
@@ -281,8 +280,7 @@ int pe_npy_read(struct pe_arena *arena, struct pe_tensor *out, const void *bytes
     return PE_OK;
 }
 
-/* ---- Writing --------------------------------------------------------------------------------------------
- */
+/* ---- Writing ---------------------------------------------------------------------------------------- */
 
 static const char *descr_of(enum pe_dtype dtype) {
     static const char *const descr[PE_DTYPE_COUNT] = {
