@@ -13,6 +13,7 @@
     X(arena)      \
     X(dtype)      \
     X(error)      \
+    X(number)     \
     X(positions)  \
     X(positions_rule) \
     X(random)     \
