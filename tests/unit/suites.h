@@ -9,14 +9,14 @@
 #include <check.h>
 
 /* clang-format off */
-#define SUITES(X) \
-    X(arena)      \
-    X(dtype)      \
-    X(error)      \
-    X(number)     \
-    X(positions)  \
-    X(positions_rule) \
-    X(random)     \
+#define SUITES(X)      \
+    X(arena)           \
+    X(dtype)           \
+    X(error)           \
+    X(number)          \
+    X(positions)       \
+    X(positions_rule)  \
+    X(random)          \
     X(tensor)
 /* clang-format on */
 
