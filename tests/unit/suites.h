@@ -13,6 +13,7 @@
     X(arena)           \
     X(dtype)           \
     X(error)           \
+    X(npy)             \
     X(number)          \
     X(positions)       \
     X(positions_rule)  \
