@@ -10,7 +10,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 PYTHON := /usr/bin/python3
 B := build/$(FLAVOUR)
-VERSION := $(shell sed -n 's/^\#define PE_VERSION "\(.*\)"/\1/p' lib/include/posenc.h)
+VERSION := $(shell sed -n 's/^\#define PE_VERSION *"\(.*\)"/\1/p' lib/include/posenc.h)
 ifeq ($(MAKELEVEL),0)
 MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
 endif
