@@ -25,8 +25,9 @@ struct call_head {
     const char *target; /* as sent: "/v1/encode?type=sinusoidal" (still percent-encoded) */
     const char *accept, *content_type, *content_encoding, *if_none_match;
     const char *request_id, *traceparent, *timeout_ms;
-    int64_t content_length; /* -1 = not known */
-    bool admin;             /* came by the admin listener */
+    const char *raw_shape, *raw_dtype; /* X-Posenc-Shape and X-Posenc-Dtype of a raw body */
+    int64_t content_length;            /* -1 = not known */
+    bool admin;                        /* came by the admin listener */
 };
 
 enum call_stop_reason { CALL_STOP_NONE, CALL_STOP_CLIENT_GONE, CALL_STOP_DEADLINE, CALL_STOP_SHUTDOWN };
@@ -74,10 +75,12 @@ const struct call_reply *call_reply(const struct call *call);
 /* The next bytes of the reply's body; 0 = its end. Not for HEAD and 304, which have none. */
 size_t call_pull(struct call *call, char *out, size_t room);
 const char *call_request_id(const struct call *call);
-const char *call_route_name(const struct call *call); /* "POST /v1/apply", "unmatched" */
+const char *call_route_name(const struct call *call);  /* "POST /v1/apply", "unmatched" */
 const char *call_traceparent(const struct call *call); /* NULL = none or malformed */
 struct call_times *call_times(struct call *call);
 const struct pe_error *call_error(const struct call *call); /* code 0: none */
+/* A stream met a number that its format cannot hold: its body ends short and the connection must be cut. */
+bool call_failed_short(const struct call *call);
 void call_close(struct call *call);
 
 #endif

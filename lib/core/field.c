@@ -166,7 +166,8 @@ int pe_field_set_real(const struct pe_field *fields, const struct pe_field *row,
     char got[40];
     snprintf(got, sizeof got, "%.17g", value);
     if (row->kind == PE_KIND_TENSOR || row->kind == PE_KIND_TABLE || row->kind == PE_KIND_POSITIONS)
-        return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got the number %s", kind_words[row->kind], got);
+        return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got the number %s", kind_words[row->kind],
+                       got);
     if (row->kind != PE_KIND_REAL && row->kind != PE_KIND_SCALE && row->kind != PE_KIND_INT)
         return wrong_kind(row, got, err);
     if (!isfinite(value))

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static int wrong_text(const struct pe_field *row, const char *wanted, const char *text, struct pe_error *err) {
+static int wrong_text(const struct pe_field *row, const char *wanted, const char *text,
+                      struct pe_error *err) {
     return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got \"%.60s\"", wanted, text);
 }
 
@@ -146,8 +147,8 @@ static int parse_object(struct pe_arena *arena, const struct pe_field *fields, c
     return pe_field_set_object(fields, row, base, object, err);
 }
 
-int pe_field_parse(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row, void *base,
-                   const char *text, struct pe_error *err) {
+int pe_field_parse(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
+                   void *base, const char *text, struct pe_error *err) {
     switch (row->kind) {
     case PE_KIND_BOOL:
         return parse_bool(fields, row, base, text, err);

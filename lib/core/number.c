@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The grammar is checked here by hand, since strtod alone would also take "0x10", "inf" and " 1"; the value is
- * then left to strtod, which is correctly rounded. The process never leaves the C locale.
+ * The grammar is checked here by hand, since strtod alone would also take "0x10", "inf" and " 1"; the value
+ * is then left to strtod, which is correctly rounded. The process never leaves the C locale.
  */
 #include "core/number.h"
 
@@ -18,7 +18,8 @@ static const char *skip_digits(const char *p, const char *end) {
     return p;
 }
 
-/* number = [ - ] ( 0 | 1-9 digits ) [ . digits ] [ e [ + | - ] digits ]; the end of it, NULL if there is none */
+/* number = [ - ] ( 0 | 1-9 digits ) [ . digits ] [ e [ + | - ] digits ]; the end of it, NULL if there is none
+ */
 static const char *number_end(const char *p, const char *end) {
     if (p < end && *p == '-')
         p++;
@@ -135,7 +136,8 @@ static int read_list(struct reader *r, int depth, struct pe_error *err) {
         break;
     }
     if (r->p == r->end || *r->p != ']')
-        return reader_fail(r, depth + 1, PE_ERR_SYNTAX, "is not followed by a comma or a closing bracket", err);
+        return reader_fail(r, depth + 1, PE_ERR_SYNTAX, "is not followed by a comma or a closing bracket",
+                           err);
     r->p++;
     return close_list(r, depth, count + 1, err);
 }

@@ -79,7 +79,8 @@ static size_t rounded(size_t bytes) {
     return (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
-static int plan_fill(struct pe_plan *plan, const struct pe_spec *spec, size_t data_bytes, struct pe_error *err) {
+static int plan_fill(struct pe_plan *plan, const struct pe_spec *spec, size_t data_bytes,
+                     struct pe_error *err) {
     char *params = (char *)plan + rounded(sizeof *plan);
     memcpy(params, spec->params, spec->encoding->params_size);
     plan->row = pe_encoding_row(spec->encoding);
@@ -98,7 +99,8 @@ int pe_plan_open(struct pe_plan **out, const struct pe_spec *spec, struct pe_err
     if (row->check && row->check(spec->params, err))
         return err->code;
     size_t data_bytes = row->plan_bytes ? row->plan_bytes(spec->params) : 0;
-    size_t bytes = rounded(sizeof(struct pe_plan)) + rounded(spec->encoding->params_size) + rounded(data_bytes);
+    size_t bytes =
+        rounded(sizeof(struct pe_plan)) + rounded(spec->encoding->params_size) + rounded(data_bytes);
     struct pe_plan *plan = aligned_alloc(ALIGN, bytes);
     if (!plan)
         return pe_fail(err, PE_ERR_MEMORY, "", "no memory for a plan of %zu bytes", bytes);

@@ -9,11 +9,7 @@
 extern const struct pe_encoding pe_none, pe_naive, pe_sinusoidal, pe_learned, pe_random;
 
 static const struct pe_encoding *const registry[] = {
-    &pe_none,
-    &pe_naive,
-    &pe_sinusoidal,
-    &pe_learned,
-    &pe_random,
+    &pe_none, &pe_naive, &pe_sinusoidal, &pe_learned, &pe_random,
 };
 
 size_t pe_encoding_count(void) {

@@ -71,7 +71,8 @@ enum pe_field_flag {
     PE_FIELD_RELOAD = 1 << 5,   /* option: may change while running */
     PE_FIELD_SECRET = 1 << 6,   /* option: never printed */
     PE_FIELD_AUTO = 1 << 7,     /* option: 0 means that it follows the machine, written "auto" */
-    PE_FIELD_BYTES = 1 << 8     /* a size in bytes */
+    PE_FIELD_BYTES = 1 << 8,    /* a size in bytes */
+    PE_FIELD_NUMBERS = 1 << 9   /* a tensor of plain numbers (a mask, lengths): always kept as float64 */
 };
 
 struct pe_field {

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The operation row: what one file in this folder provides. Its fields describe the request, its `open`
+ * checks it, plans it and declares the result; what remains is work in parts. To add an operation: one file
+ * with one const row, and one line in ops.c.
+ */
+#ifndef API_H
+#define API_H
+
+#include "service.h"
+#include "wire/result.h"
+
+/* Fields that every operation takes. */
+struct api_common {
+    uint64_t given;
+    int dtype;              /* of the result; 0 = as posted, else float32 */
+    const char *format;     /* of the reply: its name */
+    bool flat;              /* JSON: flat data */
+    struct pe_names wanted; /* `return`: the tensors to send; none given = the operation's default */
+    struct pe_ints shape;   /* of a raw body */
+    int body_dtype;         /* of a raw body */
+};
+extern const struct pe_field api_common_fields[];
+extern const size_t api_common_n_fields;
+
+#define API_MAX_PLANS 2
+
+/* One operation being carried out. */
+struct task {
+    const struct service *service;
+    const struct api_op *op;
+    struct pe_arena *arena;
+    struct api_common common;
+    void *request;        /* op->request_size, laid out by op->fields */
+    enum pe_dtype posted; /* of the posted tensors; NONE without any */
+    bool stream_ok;       /* the reply may be made while it is sent (GET) */
+    struct result result;
+    struct pe_work work;
+    const char *encoding_json; /* the resolved encoding; NULL = the operation has none */
+    struct pe_plan *plans[API_MAX_PLANS];
+    size_t n_plans;
+    struct pe_error err;
+};
+
+struct api_op {
+    const char *name, *doc;
+    const char *get, *post; /* "GET /v1/encode", "POST /v1/encode"; NULL = not by that method */
+    bool batch;             /* a list of other operations, carried out by the call itself */
+    size_t request_size;
+    const struct pe_field *fields;
+    size_t n_fields;
+    const char *tensor;  /* the field that an npy or raw body fills; NULL = none */
+    const char *tensors; /* the names it may return, for messages: "weights, logits" */
+    int (*open)(struct task *task, struct pe_error *err);
+};
+
+/* The operations, in the order of the documentation (ops.c). */
+size_t api_op_count(void);
+const struct api_op *api_op_at(size_t i);
+const struct api_op *api_op_find(const char *name);
+
+/* task.c: steps that operations share. */
+
+/* All memory and checks of a task whose request is bound: required fields, then op->open. */
+int task_open(struct task *task, struct pe_error *err);
+void task_close(struct task *task);
+/* The dtype of the result: asked, else posted, else float32. */
+enum pe_dtype task_dtype(const struct task *task);
+/* The plan of an encoding, closed with the task. width and length are what the data say (0 = nothing). Puts
+ * the resolved encoding first in the result. Error paths start with "encoding". */
+int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, size_t width, size_t length,
+              struct pe_error *err);
+/* Positions that a rule made, into the result. */
+int task_echo_positions(struct task *task, const char *name, const struct pe_positions *positions,
+                        struct pe_error *err);
+/* Is this tensor wanted? `by_default` where the request has no `return`. */
+bool task_wants(const struct task *task, const char *name, bool by_default);
+/* A number as a JSON field of the result. */
+int task_number(struct task *task, const char *name, double value, struct pe_error *err);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * apply: embeddings [T, D] or [B, T, D] and an encoding -> `embeddings` of the same shape: x*scale + PE.
+ */
+#include "api/api.h"
+
+struct apply_request {
+    uint64_t given;
+    struct pe_spec encoding;
+    const struct pe_tensor *embeddings;
+    struct pe_positions positions;
+    struct pe_scale embedding_scale;
+};
+
+static const struct pe_choice scales[] = {
+    {"sqrt_d_model", PE_EMBEDDING_SCALE_SQRT_D_MODEL, "the square root of the width, as Vaswani et al. do"},
+    {0},
+};
+
+static const struct pe_field fields[] = {
+    {PE_FIELD(apply_request, encoding), .flags = PE_FIELD_REQUIRED, .doc = "the encoding"},
+    {PE_FIELD(apply_request, embeddings), .flags = PE_FIELD_REQUIRED, .shape = "[T, D] or [B, T, D]",
+     .doc = "the token embeddings"},
+    {PE_FIELD(apply_request, positions),
+     .doc = "one per token, shared by the batch or [B, T]; default 0..T-1"},
+    {PE_FIELD(apply_request, embedding_scale), .choices = scales, .def = "1",
+     .doc = "what the embeddings are multiplied by first: a number or sqrt_d_model"},
+};
+
+static int apply_open(struct task *task, struct pe_error *err) {
+    struct apply_request *request = task->request;
+    const struct pe_tensor *x = request->embeddings;
+    bool placed = pe_field_given(fields, &fields[2], request);
+    if (x->rank < 2)
+        return pe_fail(err, PE_ERR_SHAPE, "embeddings", "must have rank 2 [T, D] or 3 [B, T, D], got rank %d",
+                       x->rank);
+    struct pe_plan *plan;
+    if (task_plan(task, &plan, &request->encoding, x->dim[x->rank - 1], x->dim[x->rank - 2], err))
+        return err->code;
+    if (placed && task_echo_positions(task, "positions", &request->positions, err))
+        return err->code;
+    const struct pe_scale *scale = &request->embedding_scale;
+    struct pe_apply_args args = {
+        .size = sizeof args,
+        .plan = plan,
+        .embeddings = x,
+        .positions = placed ? &request->positions : NULL,
+        .scale_mode = scale->choice ? (enum pe_embedding_scale)scale->choice : PE_EMBEDDING_SCALE_NUMBER,
+        .scale = scale->number,
+        .dtype = task_dtype(task),
+    };
+    struct pe_tensor out;
+    if (pe_apply_open(task->arena, &task->work, &out, &args, err))
+        return err->code;
+    result_tensor(&task->result, "embeddings", &out);
+    return PE_OK;
+}
+
+const struct api_op api_apply = {
+    .name = "apply",
+    .doc = "Positions put into embeddings: x*scale + PE for encodings that are added.",
+    .post = "POST /v1/apply",
+    .request_size = sizeof(struct apply_request),
+    .fields = fields,
+    .n_fields = PE_COUNT(fields),
+    .tensor = "embeddings",
+    .tensors = "embeddings",
+    .open = apply_open,
+};

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * positions: a rule (mask, lengths, grid, range) -> the `positions` that it gives. The rule's own fields may
+ * stand at the top, as in a query: mask=[[0,1,1]]&rule=opt.
+ */
+#include "api/api.h"
+
+struct positions_request {
+    uint64_t given;
+    struct pe_positions positions;
+    const struct pe_tensor *mask, *lengths, *grid;
+    int rule;
+    int64_t padding_idx;
+};
+
+static const struct pe_choice rules[] = {
+    {"bert", PE_POSITION_RULE_BERT, "0, 1, 2 ... whatever the mask"},
+    {"roberta", PE_POSITION_RULE_ROBERTA, "cumsum(mask)*mask + padding_idx"},
+    {"opt", PE_POSITION_RULE_OPT, "cumsum(mask)*mask - 1 + 2"},
+    {"gpt2", PE_POSITION_RULE_GPT2, "cumsum(mask) - 1, padding filled with 1"},
+    {"bloom", PE_POSITION_RULE_BLOOM, "(cumsum(mask) - 1)*mask"},
+    {"fairseq", PE_POSITION_RULE_FAIRSEQ, "as roberta"},
+    {0},
+};
+
+static const struct pe_field fields[] = {
+    {PE_FIELD(positions_request, positions), .doc = "positions in any spelling"},
+    {PE_FIELD(positions_request, mask), .flags = PE_FIELD_NUMBERS, .shape = "[T] or [B, T]",
+     .doc = "1 = token, 0 = padding; needs a rule"},
+    {PE_FIELD(positions_request, lengths), .flags = PE_FIELD_NUMBERS, .shape = "[N]",
+     .doc = "lengths of documents packed one after the other"},
+    {PE_FIELD(positions_request, grid), .flags = PE_FIELD_NUMBERS, .shape = "[axes]",
+     .doc = "sizes of a grid, row-major"},
+    {PE_FIELD(positions_request, rule), .choices = rules, .doc = "how a mask becomes positions"},
+    {PE_FIELD(positions_request, padding_idx), .min = 0, .max = PE_POSITION_MAX, .def = "1",
+     .doc = "of the rules roberta and fairseq"},
+};
+
+/* The flat spelling as the rule's struct; `given` by the order of pe_positions_fields. */
+static int make_flat(struct task *task, struct positions_request *request, struct pe_error *err) {
+    struct pe_positions_rule rule;
+    pe_fields_init(pe_positions_fields, pe_positions_n_fields, &rule, sizeof rule);
+    for (size_t i = 0; i < PE_COUNT(fields); i++) {
+        const struct pe_field *to = pe_field_find(pe_positions_fields, pe_positions_n_fields, fields[i].name);
+        if (to && pe_field_given(fields, &fields[i], request))
+            rule.given |= (uint64_t)1 << (to - pe_positions_fields);
+    }
+    rule.mask = request->mask;
+    rule.lengths = request->lengths;
+    rule.grid = request->grid;
+    rule.rule = request->rule;
+    rule.padding_idx = request->padding_idx;
+    return pe_positions_make(task->arena, &request->positions, &rule, err);
+}
+
+static int positions_open(struct task *task, struct pe_error *err) {
+    struct positions_request *request = task->request;
+    bool nested = pe_field_given(fields, &fields[0], request);
+    bool flat = (request->given & ~(uint64_t)1) != 0;
+    if (nested && flat)
+        return pe_fail(err, PE_ERR_CONFLICT, "positions", "is given beside mask, lengths, grid or rule");
+    if (!nested && make_flat(task, request, err))
+        return err->code;
+    const struct pe_positions *positions = &request->positions;
+    size_t dim[3], rank = 0, n = pe_positions_count(positions);
+    if (positions->batch)
+        dim[rank++] = positions->batch;
+    dim[rank++] = positions->length;
+    if (positions->axes > 1)
+        dim[rank++] = (size_t)positions->axes;
+    struct pe_tensor doubles, out;
+    if (pe_tensor_alloc(task->arena, &doubles, PE_DTYPE_F64, (int)rank, dim, err))
+        return pe_error_at(err, "positions");
+    pe_positions_read(positions, 0, n, doubles.data);
+    enum pe_dtype dtype = task->common.dtype ? (enum pe_dtype)task->common.dtype : PE_DTYPE_F64;
+    if (pe_tensor_convert(task->arena, &out, &doubles, dtype, err))
+        return pe_error_at(err, "positions");
+    result_tensor(&task->result, "positions", &out);
+    return PE_OK;
+}
+
+const struct api_op api_positions = {
+    .name = "positions",
+    .doc = "The positions that a mask, lengths of packed documents, a grid or a range stand for.",
+    .get = "GET /v1/positions",
+    .post = "POST /v1/positions",
+    .request_size = sizeof(struct positions_request),
+    .fields = fields,
+    .n_fields = PE_COUNT(fields),
+    .tensor = "mask",
+    .tensors = "positions",
+    .open = positions_open,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shift: the linear map from PE(p) to PE(p + distance).
+ */
+#include "api/api.h"
+
+struct shift_request {
+    uint64_t given;
+    struct pe_spec encoding;
+    double distance;
+    struct pe_positions positions;
+};
+
+static const struct pe_field fields[] = {
+    {PE_FIELD(shift_request, encoding), .flags = PE_FIELD_REQUIRED, .doc = "the encoding"},
+    {PE_FIELD(shift_request, distance), .flags = PE_FIELD_REQUIRED, .min = -PE_POSITION_MAX,
+     .max = PE_POSITION_MAX, .doc = "k in M.PE(p) = PE(p + k)"},
+    {PE_FIELD(shift_request, positions), .doc = "where the map is tried (or fitted); default 0:64"},
+};
+
+static void declare(struct task *task, const struct pe_shift_result *made) {
+    if (made->blocks.data && task_wants(task, "blocks", true))
+        result_tensor(&task->result, "blocks", &made->blocks);
+    if (made->matrix.data && task_wants(task, "matrix", !made->exact))
+        result_tensor(&task->result, "matrix", &made->matrix);
+    result_json(&task->result, "exact", made->exact ? "true" : "false");
+    result_scalar(&task->result, "residual", &made->residual);
+    if (made->rms.data)
+        result_scalar(&task->result, "rms", &made->rms);
+}
+
+static int shift_open(struct task *task, struct pe_error *err) {
+    struct shift_request *request = task->request;
+    struct pe_plan *plan;
+    if (!pe_field_given(fields, &fields[2], request) &&
+        pe_positions_steps(&request->positions, 0, 1, 64, err))
+        return err->code;
+    if (task_plan(task, &plan, &request->encoding, 0, request->positions.length, err))
+        return err->code;
+    struct pe_shift_args args = {
+        .size = sizeof args,
+        .plan = plan,
+        .distance = request->distance,
+        .positions = &request->positions,
+        .matrix = task_wants(task, "matrix", false),
+    };
+    struct pe_shift_result made;
+    if (pe_shift_open(task->arena, &task->work, &made, &args, err) ||
+        task_echo_positions(task, "positions", &request->positions, err))
+        return err->code;
+    declare(task, &made);
+    return PE_OK;
+}
+
+const struct api_op api_shift = {
+    .name = "shift",
+    .doc =
+        "The linear map from PE(p) to PE(p + distance): exact where the encoding has one, else the best fit.",
+    .get = "GET /v1/shift",
+    .post = "POST /v1/shift",
+    .request_size = sizeof(struct shift_request),
+    .fields = fields,
+    .n_fields = PE_COUNT(fields),
+    .tensors = "blocks, matrix",
+    .open = shift_open,
+};

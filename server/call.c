@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The life of a request. Each step either moves on or answers; after an answer the later steps do nothing, so
+ * callers need not ask.
+ */
+#include "call_state.h"
+
+#include "config.h"
+#include "wire/query.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+int64_t call_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- open -------------------------------------------------------------------------------------------- */
+
+static const char *copy_text(struct call *call, const char *text) {
+    return text ? pe_arena_text(call->arena, text, strlen(text), &call->err) : NULL;
+}
+
+static void copy_head(struct call *call, const struct call_head *head) {
+    call->head = *head;
+    call->head.method = copy_text(call, head->method);
+    call->head.target = copy_text(call, head->target);
+    call->head.accept = copy_text(call, head->accept);
+    call->head.content_type = copy_text(call, head->content_type);
+    call->head.content_encoding = copy_text(call, head->content_encoding);
+    call->head.if_none_match = copy_text(call, head->if_none_match);
+    call->head.traceparent = copy_text(call, head->traceparent);
+    call->head.timeout_ms = copy_text(call, head->timeout_ms);
+    call->head.raw_shape = copy_text(call, head->raw_shape);
+    call->head.raw_dtype = copy_text(call, head->raw_dtype);
+}
+
+/* A client's id is taken when it is short printable ASCII; else one is made of the time and the call. */
+static void set_request_id(struct call *call, const char *asked) {
+    size_t n = asked ? strlen(asked) : 0;
+    bool good = n > 0 && n <= 128;
+    for (size_t i = 0; good && i < n; i++)
+        good = asked[i] > 0x20 && asked[i] < 0x7f;
+    if (good) {
+        memcpy(call->request_id, asked, n + 1);
+        return;
+    }
+    uint64_t x = (uint64_t)call_now_ns() ^ (uint64_t)(uintptr_t)call << 20;
+    for (int i = 0; i < 3; i++) { /* mixed, so that neighbours in time look different */
+        x ^= x >> 31;
+        x *= 0x9e3779b97f4a7c15u;
+    }
+    snprintf(call->request_id, sizeof call->request_id, "%016llx%08llx", (unsigned long long)x,
+             (unsigned long long)(call_now_ns() & 0xffffffff));
+}
+
+static int set_deadline(struct call *call) {
+    int64_t limit_ms = call->service->config->deadline_ms;
+    call->deadline_ns = call->times.open + limit_ms * 1000000;
+    if (!call->head.timeout_ms)
+        return PE_OK;
+    char *end;
+    double asked = strtod(call->head.timeout_ms, &end);
+    if (end == call->head.timeout_ms || *end || !(asked >= 1 && asked <= 1e9))
+        return pe_fail(&call->err, PE_ERR_RANGE, "X-Posenc-Timeout-Ms",
+                       "must be a number of milliseconds from 1 to 1e9, got \"%.40s\"",
+                       call->head.timeout_ms);
+    if (asked < (double)limit_ms)
+        call->deadline_ns = call->times.open + (int64_t)(asked * 1e6);
+    return PE_OK;
+}
+
+static const char *const known_methods[] = {"GET",   "HEAD",    "POST",  "PUT",    "DELETE",
+                                            "PATCH", "OPTIONS", "TRACE", "CONNECT"};
+
+static void set_allow(struct call *call) {
+    snprintf(call->allow, sizeof call->allow, "%s%s%s", call->route.get ? "GET, HEAD, " : "",
+             call->route.post ? "POST, " : "", "OPTIONS");
+}
+
+/* The name of the route under this method, or an answer: OPTIONS, 405, 501. */
+static int choose_method(struct call *call) {
+    const char *method = call->head.method;
+    bool get = strcmp(method, "GET") == 0;
+    call->head_only = strcmp(method, "HEAD") == 0;
+    set_allow(call);
+    call->route_name = get || call->head_only        ? call->route.get
+                       : strcmp(method, "POST") == 0 ? call->route.post
+                                                     : NULL;
+    if (call->route_name)
+        return PE_OK;
+    call->route_name = "unmatched";
+    if (strcmp(method, "OPTIONS") == 0) {
+        call_answer_empty(call, 204);
+        call_add_header(call, "Allow", call->allow);
+        return PE_OK;
+    }
+    for (size_t i = 0; i < PE_COUNT(known_methods); i++)
+        if (strcmp(method, known_methods[i]) == 0)
+            return pe_fail(&call->err, SERVER_METHOD, "method", "%s is not allowed here; allowed are %s",
+                           method, call->allow);
+    return pe_fail(&call->err, SERVER_NOT_IMPLEMENTED, "method", "\"%.20s\" is not a method known here",
+                   method);
+}
+
+static int find_route(struct call *call) {
+    call->route_name = "unmatched";
+    const char *path = target_split(call->arena, call->head.target, &call->query, &call->err);
+    if (!path)
+        return call->err.code;
+    if (!routes_find(path, &call->route, &call->argument) || (call->head.admin && !call->route.admin))
+        return pe_fail(&call->err, SERVER_NOT_FOUND, "path", "there is no \"%.100s\"", path);
+    return choose_method(call);
+}
+
+static int open_steps(struct call *call, const struct call_head *head) {
+    copy_head(call, head);
+    set_request_id(call, head->request_id);
+    if (call->err.code || set_deadline(call) || find_route(call) || call->answered)
+        return call->err.code;
+    return call_body_open(call);
+}
+
+struct call *call_open(const struct service *service, const struct call_head *head) {
+    struct pe_error err = {0};
+    struct call *call = calloc(1, sizeof *call);
+    if (!call)
+        return NULL;
+    call->service = service;
+    call->times.open = call_now_ns();
+    call->arena = pe_arena_open((size_t)service->config->expanded_bytes, &service->allocator, &err);
+    if (!call->arena) {
+        free(call);
+        return NULL;
+    }
+    if (open_steps(call, head))
+        call_answer_problem(call);
+    return call;
+}
+
+bool call_answered(const struct call *call) {
+    return call->answered;
+}
+
+bool call_feed(struct call *call, const void *bytes, size_t n) {
+    if (!call->answered && call_body_feed(call, bytes, n))
+        call_answer_problem(call);
+    return !call->answered;
+}
+
+/* ---- finish ------------------------------------------------------------------------------------------ */
+
+static int answer_page(struct call *call) {
+    struct text text = {0};
+    struct page page = {.service = call->service,
+                        .argument = call->argument,
+                        .text = &text,
+                        .media = "application/json",
+                        .status = 200};
+    struct pe_error *err = &call->err;
+    if (call->query[0] && pe_fail(err, PE_ERR_UNKNOWN_FIELD, "query", "this resource takes no parameters"))
+        return err->code;
+    if (call->route.page(&page, err) || text.failed) {
+        text_free(&text);
+        return pe_fail(err, PE_ERR_MEMORY, "", "no memory for the reply");
+    }
+    call_answer_text(call, page.status, page.media, &text, page.fresh);
+    return PE_OK;
+}
+
+/* The request's struct from query and body. */
+static int bind_task(struct call *call) {
+    struct task *task = &call->task;
+    call_task_init(call, task, call->route.op);
+    if (call->err.code)
+        return call->err.code;
+    struct bind bind = {
+        .arena = call->arena,
+        .service = call->service,
+        .common = {api_common_fields, api_common_n_fields, &task->common},
+        .op = {task->op->fields, task->op->n_fields, task->request},
+    };
+    if (bind_query(&bind, call->query, &call->err) || call_body_bind(call, &bind) ||
+        bind_finish(&bind, &call->err))
+        return call->err.code;
+    task->posted = bind.posted;
+    task->stream_ok = call->head.method[0] != 'P';
+    return PE_OK;
+}
+
+void call_task_init(struct call *call, struct task *task, const struct api_op *op) {
+    *task = (struct task){.service = call->service, .op = op, .arena = call->arena};
+    pe_fields_init(api_common_fields, api_common_n_fields, &task->common, sizeof task->common);
+    task->request = pe_arena_array(call->arena, 1, op->request_size, &call->err);
+    if (task->request)
+        pe_fields_init(op->fields, op->n_fields, task->request, op->request_size);
+}
+
+/* The reply as it will be: its format, its source, its size. All before any work. */
+static int plan_reply(struct call *call) {
+    struct task *task = &call->task;
+    struct pe_error *err = &call->err;
+    if (format_check(call->format, &task->result, err) ||
+        source_open(&call->source, call->arena, call->format, &task->result, task->common.flat, err))
+        return err->code;
+    const struct result_item *first = result_first(&task->result);
+    call->reply.stream = first && !first->tensor.data && pe_tensor_count(&first->tensor) > 0;
+    call->reply.length = source_length(&call->source);
+    call->bound = source_bound(&call->source);
+    uint64_t limit = (uint64_t)call->service->config->reply_bytes;
+    if (!call->reply.stream && call->bound > limit)
+        return pe_fail_limit(
+            err, first ? first->name : "", "reply_bytes", limit, call->bound,
+            "the reply may take %llu bytes, at most %llu are allowed; a binary format is smaller",
+            (unsigned long long)call->bound, (unsigned long long)limit);
+    return PE_OK;
+}
+
+static int finish_op(struct call *call) {
+    struct task *task = &call->task;
+    if (bind_task(call))
+        return call->err.code;
+    const struct format *body = call->route_name == call->route.post ? call->body.format : NULL;
+    call->format = format_choose(task->common.format, call->head.accept, body, &call->err);
+    if (!call->format || task_open(task, &call->err) || plan_reply(call) || call_tag(call))
+        return call->err.code;
+    if (call_tag_matches(call)) {
+        call_answer_empty(call, 304);
+        call_reply_headers(call);
+        return PE_OK;
+    }
+    call->work = task->work;
+    return PE_OK;
+}
+
+void call_finish(struct call *call) {
+    call->times.finish = call_now_ns();
+    if (call->answered)
+        return;
+    int code = call_body_end(call);
+    if (!code && call->route.page)
+        code = answer_page(call);
+    else if (!code)
+        code = call->route.op->batch ? call_batch_open(call) : finish_op(call);
+    if (code)
+        call_answer_problem(call);
+    call->times.run = call_now_ns();
+}
+
+/* ---- run --------------------------------------------------------------------------------------------- */
+
+const struct pe_work *call_work(const struct call *call) {
+    return &call->work;
+}
+
+void call_stop(struct call *call, enum call_stop_reason reason) {
+    int none = CALL_STOP_NONE;
+    atomic_compare_exchange_strong(&call->stop, &none, (int)reason);
+}
+
+bool call_stopped(const struct call *call) {
+    return atomic_load(&((struct call *)(uintptr_t)call)->stop) != CALL_STOP_NONE;
+}
+
+int64_t call_deadline_ns(const struct call *call) {
+    return call->deadline_ns;
+}
+
+void call_run(struct call *call, size_t part) {
+    if (!call_stopped(call) && part < call->work.n_parts)
+        call->work.run(call->work.state, part);
+}
+
+/* ---- write ------------------------------------------------------------------------------------------- */
+
+static int stopped_error(struct call *call) {
+    switch (atomic_load(&call->stop)) {
+    case CALL_STOP_NONE:
+        return PE_OK;
+    case CALL_STOP_DEADLINE:
+        return pe_fail(&call->err, SERVER_DEADLINE, "body",
+                       "the deadline of %lld ms passed before the work was done",
+                       (long long)((call->deadline_ns - call->times.open) / 1000000));
+    default:
+        return pe_fail(&call->err, SERVER_DRAINING, "body", "the work was given up");
+    }
+}
+
+static int write_op(struct call *call) {
+    if (call->route.op->batch)
+        return call_batch_write(call);
+    if (result_check_finite(&call->task.result, &call->err))
+        return call->err.code;
+    call->reply.status = 200;
+    return call->reply.stream ? PE_OK : call_buffer_source(call, &call->source);
+}
+
+void call_write(struct call *call) {
+    if (call->answered)
+        return;
+    int64_t start = call_now_ns();
+    if (stopped_error(call) || write_op(call)) {
+        call_answer_problem(call);
+        return;
+    }
+    call->answered = true;
+    call->times.written = call_now_ns();
+    int64_t parse = call->times.run - call->times.open,
+            compute = start - call->times.run - call->times.queued_ns;
+    snprintf(call->timing, sizeof call->timing,
+             "parse;dur=%.3f, queue;dur=%.3f, compute;dur=%.3f, write;dur=%.3f", (double)parse / 1e6,
+             (double)call->times.queued_ns / 1e6, (double)compute / 1e6,
+             (double)(call->times.written - start) / 1e6);
+    call_reply_headers(call);
+}
+
+void call_refuse(struct call *call, int code, const char *detail) {
+    call->err = (struct pe_error){0};
+    pe_fail(&call->err, code, "body", "%s", detail);
+    call_answer_problem(call);
+}
+
+/* ---- the reply --------------------------------------------------------------------------------------- */
+
+const struct call_reply *call_reply(const struct call *call) {
+    return &call->reply;
+}
+
+size_t call_pull(struct call *call, char *out, size_t room) {
+    if (call->reply.stream)
+        return source_pull(&call->source, out, room);
+    size_t left = call->reply_n - call->reply_pulled;
+    size_t n = left < room ? left : room;
+    memcpy(out, n ? call->reply_bytes + call->reply_pulled : out, n);
+    call->reply_pulled += n;
+    return n;
+}
+
+bool call_failed_short(const struct call *call) {
+    return call->source.failed;
+}
+
+const char *call_request_id(const struct call *call) {
+    return call->request_id;
+}
+
+const char *call_route_name(const struct call *call) {
+    return call->route_name;
+}
+
+/* 00-<32 hex>-<16 hex>-<2 hex>, ids not all zero */
+const char *call_traceparent(const struct call *call) {
+    static const char form[] = "00-hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh-hhhhhhhhhhhhhhhh-hh";
+    const char *text = call->head.traceparent;
+    if (!text || strlen(text) != sizeof form - 1)
+        return NULL;
+    for (size_t i = 0; i < sizeof form - 1; i++)
+        if (form[i] == 'h' ? !strchr("0123456789abcdef", text[i]) : text[i] != form[i])
+            return NULL;
+    bool zero = strspn(text + 3, "0") >= 32 || strspn(text + 36, "0") >= 16;
+    return zero ? NULL : text;
+}
+
+struct call_times *call_times(struct call *call) {
+    return &call->times;
+}
+
+const struct pe_error *call_error(const struct call *call) {
+    return &call->err;
+}
+
+void call_close(struct call *call) {
+    if (!call)
+        return;
+    call_batch_close(call);
+    task_close(&call->task);
+    source_close(&call->source);
+    call_body_close(call);
+    if (call->reply_bytes)
+        call->service->allocator.release(call->service->allocator.context, call->reply_bytes,
+                                         call->reply_room);
+    pe_arena_close(call->arena);
+    free(call);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A call from the inside: private to call*.c.
+ */
+#ifndef CALL_STATE_H
+#define CALL_STATE_H
+
+#include "call.h"
+#include "routes.h"
+#include "wire/bind.h"
+#include "wire/format.h"
+#include "wire/problem.h"
+#include "wire/source.h"
+
+#include <zlib.h>
+
+/* The body on its way in. */
+struct call_body {
+    const struct format *format;
+    uint64_t received; /* as sent */
+    uint64_t expanded; /* after inflating */
+    struct lift *lift; /* JSON */
+    char *bytes;       /* binary formats: all of it */
+    size_t n, room;
+    bool gzip, gzip_open, gzip_end;
+    z_stream inflate;
+};
+
+/* One entry of a batch. */
+struct call_entry {
+    struct task task;
+    struct bind bind;
+    struct source source;
+    struct text body; /* the reply's text */
+    int status;
+    bool planned;
+};
+
+struct call {
+    const struct service *service;
+    struct pe_arena *arena;
+    struct call_head head; /* texts copied into the arena */
+    struct route route;
+    const char *route_name, *argument, *query;
+    bool head_only; /* HEAD */
+    struct call_body body;
+    struct task task; /* the operation, where it is not a batch */
+    const struct format *format;
+    struct source source;
+    struct call_entry *entries; /* a batch */
+    size_t n_entries;
+    struct pe_work work;
+    uint64_t bound;    /* bytes of the reply, at most */
+    char *reply_bytes; /* a buffered reply, from service->allocator */
+    size_t reply_room, reply_n, reply_pulled;
+    struct call_reply reply;
+    bool answered;
+    struct pe_error err;
+    atomic_int stop;
+    int64_t deadline_ns;
+    struct call_times times;
+    char request_id[136], etag[24], timing[160], allow[40], shape[220];
+};
+
+int64_t call_now_ns(void);
+/* A task of this operation, its request at the defaults. */
+void call_task_init(struct call *call, struct task *task, const struct api_op *op);
+/* The reply becomes the problem in call->err. */
+void call_answer_problem(struct call *call);
+/* The reply becomes this text (taken over) of that media type. */
+void call_answer_text(struct call *call, int status, const char *media, struct text *text, bool fresh);
+/* The reply becomes an empty one: 204, 304. */
+void call_answer_empty(struct call *call, int status);
+void call_add_header(struct call *call, const char *name, const char *value);
+/* call_body.c */
+int call_body_open(struct call *call);
+int call_body_feed(struct call *call, const void *bytes, size_t n);
+/* The complete body into the task's request. */
+int call_body_bind(struct call *call, struct bind *bind);
+int call_body_end(struct call *call);
+void call_body_close(struct call *call);
+/* call_batch.c */
+bool call_batch_watches(void *context, const char *const *keys, size_t depth);
+int call_batch_open(struct call *call);
+int call_batch_write(struct call *call);
+void call_batch_close(struct call *call);
+/* call_reply.c */
+int call_tag(struct call *call);
+bool call_tag_matches(const struct call *call);
+/* Fills the buffer with a source: its length in *n. */
+int call_buffer_source(struct call *call, struct source *source);
+void call_reply_headers(struct call *call);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * JSON values are told apart here and nowhere else; what the rest of the program sees are structs. Members
+ * are bound in the order of the document, so the first error is the first in the document. Errors inside a
+ * lifted array waited in its entry until now for the same reason.
+ */
+#include "wire/bind.h"
+
+#include "tables.h"
+#include "wire/bind_value.h"
+#include "wire/problem.h"
+#include "wire/query.h"
+
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- encodings --------------------------------------------------------------------------------------- */
+
+/* The name of a preset, of a loaded table, or of a type with its defaults. */
+static int encoding_named(struct bind *bind, struct pe_spec *spec, const char *name, struct pe_error *err) {
+    const struct preset *preset = presets_find(bind->service->presets, name);
+    if (preset) {
+        json_t *json = json_loads(preset->json, JSON_REJECT_DUPLICATES, NULL);
+        int code = json ? bind_spec_object(bind, spec, json, "encoding", err)
+                        : pe_fail(err, PE_ERR_SYNTAX, "encoding", "the preset \"%.60s\" is malformed", name);
+        json_decref(json);
+        bind->preset_given = spec->params ? *(const uint64_t *)spec->params : 0;
+        return code;
+    }
+    if (pe_encoding_find(name))
+        return pe_spec_init(bind->arena, spec, name, err);
+    struct pe_error ignored = {0};
+    if (tables_table(bind->service->tables, name, &ignored)) {
+        if (pe_spec_init(bind->arena, spec, "learned", err))
+            return err->code;
+        return pe_spec_set(bind->arena, spec, "table", name, err);
+    }
+    return pe_fail(err, PE_ERR_UNKNOWN_NAME, "",
+                   "\"%.60s\" is not a preset, a loaded table or a type of encoding", name);
+}
+
+int bind_spec_value(struct bind *bind, struct pe_spec *spec, const json_t *value, const char *path,
+                    struct pe_error *err) {
+    if (json_is_string(value)) {
+        if (encoding_named(bind, spec, json_string_value(value), err))
+            return pe_error_at(err, "encoding");
+        return PE_OK;
+    }
+    if (json_is_object(value))
+        return bind_spec_object(bind, spec, value, path, err);
+    return pe_fail(err, PE_ERR_TYPE, "encoding",
+                   "must be an object with a type, or the name of a preset, table or type, got %s",
+                   bind_json_word(value));
+}
+
+/* ---- query ------------------------------------------------------------------------------------------- */
+
+static const struct pe_field *target_find(const struct bind_target *target, const char *name) {
+    return pe_field_find(target->fields, target->n, name);
+}
+
+/* The operation's `encoding` row and the spec behind it; NULL where it has none. */
+static struct pe_spec *query_spec(const struct bind *bind, const struct pe_field **row) {
+    *row = target_find(&bind->op, "encoding");
+    return *row ? (struct pe_spec *)(void *)((char *)bind->op.base + (*row)->offset) : NULL;
+}
+
+/* First pass: `encoding` or `type`, on which the names of the other fields depend. */
+static int query_encoding(struct bind *bind, const char *query, struct pe_error *err) {
+    const struct pe_field *row;
+    struct pe_spec *spec = query_spec(bind, &row);
+    const char *name, *value;
+    while (spec && query_next(bind->arena, &query, &name, &value, err)) {
+        bool type = strcmp(name, "type") == 0;
+        if (!type && strcmp(name, "encoding") != 0)
+            continue;
+        if (pe_field_given(bind->op.fields, row, bind->op.base))
+            return pe_fail(err, PE_ERR_CONFLICT, "encoding", "is given twice");
+        struct pe_spec made = {0};
+        if (type ? pe_spec_init(bind->arena, &made, value, err) : encoding_named(bind, &made, value, err))
+            return pe_error_at(err, "encoding");
+        if (pe_field_set_encoding(bind->op.fields, row, bind->op.base, &made, err))
+            return err->code;
+    }
+    return err->code;
+}
+
+/* A parameter of the encoding; one that a preset set may be set once more. */
+static int query_param(struct bind *bind, struct pe_spec *spec, const struct pe_field *param,
+                       const char *value, struct pe_error *err) {
+    uint64_t bit = (uint64_t)1 << (param - spec->encoding->fields);
+    if (bind->preset_given & bit) {
+        bind->preset_given &= ~bit;
+        *(uint64_t *)spec->params &= ~bit;
+    }
+    if (pe_field_parse(bind->arena, spec->encoding->fields, param, spec->params, value, err))
+        return pe_error_at(err, "encoding");
+    return PE_OK;
+}
+
+static int unknown_parameter(const struct bind *bind, const struct pe_spec *spec, const char *name,
+                             struct pe_error *err) {
+    char common[200], own[240], params[240] = "";
+    pe_fields_names(bind->common.fields, bind->common.n, common, sizeof common);
+    pe_fields_names(bind->op.fields, bind->op.n, own, sizeof own);
+    if (spec && spec->encoding)
+        pe_fields_names(spec->encoding->fields, spec->encoding->n_fields, params, sizeof params);
+    return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name, "unknown parameter; there are %s, %s%s%s", own, common,
+                   params[0] ? ", " : "", params);
+}
+
+/* The struct behind "mask.causal" or "positions.mask": that of an OBJECT row, or of a rule for positions.
+ * Made when first named. */
+static void *inner_struct(struct bind *bind, const struct pe_field *row, struct bind_target *inner,
+                          struct pe_error *err) {
+    if (row->kind == PE_KIND_POSITIONS) {
+        *inner = (struct bind_target){pe_positions_fields, pe_positions_n_fields, NULL};
+        for (size_t i = 0; i < bind->n_rules; i++)
+            if (bind->rules[i].row == row)
+                return inner->base = &bind->rules[i].rule;
+        if (bind->n_rules == BIND_MAX_RULES)
+            return NULL;
+        struct bind_rule *rule = &bind->rules[bind->n_rules++];
+        rule->row = row;
+        pe_fields_init(inner->fields, inner->n, &rule->rule, sizeof rule->rule);
+        return inner->base = &rule->rule;
+    }
+    const void **member = (const void **)(void *)((char *)bind->op.base + row->offset);
+    *inner = (struct bind_target){row->fields, row->n_fields, (void *)(uintptr_t)*member};
+    if (inner->base)
+        return inner->base;
+    inner->base = pe_arena_array(bind->arena, 1, row->object_size, err);
+    if (!inner->base)
+        return NULL;
+    pe_fields_init(row->fields, row->n_fields, inner->base, row->object_size);
+    return pe_field_set_object(bind->op.fields, row, bind->op.base, inner->base, err) ? NULL : inner->base;
+}
+
+/* The row before the dot of "mask.causal", where it has members; *rest is what follows the dot. */
+static const struct pe_field *dotted_row(const struct bind *bind, const char *name, const char **rest) {
+    size_t length = strcspn(name, ".");
+    if (!name[length])
+        return NULL;
+    *rest = name + length + 1;
+    for (size_t i = 0; i < bind->op.n; i++) {
+        const struct pe_field *row = &bind->op.fields[i];
+        bool has_members = row->kind == PE_KIND_OBJECT || row->kind == PE_KIND_POSITIONS;
+        if (has_members && strlen(row->name) == length && strncmp(row->name, name, length) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+/* The struct and the row of a dotted name. */
+static const struct pe_field *dotted_member(struct bind *bind, const struct pe_field *row, const char *rest,
+                                            struct bind_target *inner, struct pe_error *err) {
+    char names[240];
+    if (!inner_struct(bind, row, inner, err))
+        return NULL;
+    const struct pe_field *member = target_find(inner, rest);
+    if (!member) {
+        pe_fail(err, PE_ERR_UNKNOWN_FIELD, rest, "unknown field; there are %s",
+                pe_fields_names(inner->fields, inner->n, names, sizeof names));
+        pe_error_at(err, row->name);
+    }
+    return member;
+}
+
+static int query_dotted(struct bind *bind, const struct pe_field *row, const char *rest, const char *value,
+                        struct pe_error *err) {
+    struct bind_target inner;
+    const struct pe_field *member = dotted_member(bind, row, rest, &inner, err);
+    if (member && pe_field_parse(bind->arena, inner.fields, member, inner.base, value, err))
+        return pe_error_at(err, row->name);
+    return err->code;
+}
+
+int bind_finish(struct bind *bind, struct pe_error *err) {
+    for (size_t i = 0; i < bind->n_rules; i++) {
+        const struct pe_field *row = bind->rules[i].row;
+        struct pe_positions positions;
+        if (pe_positions_make(bind->arena, &positions, &bind->rules[i].rule, err))
+            return pe_error_at(err, row->name);
+        if (pe_field_set_positions(bind->op.fields, row, bind->op.base, &positions, err))
+            return err->code;
+    }
+    return PE_OK;
+}
+
+static int query_one(struct bind *bind, const char *name, const char *value, struct pe_error *err) {
+    const struct pe_field *encoding_row, *row;
+    struct pe_spec *spec = query_spec(bind, &encoding_row);
+    if (spec && (strcmp(name, "type") == 0 || strcmp(name, "encoding") == 0))
+        return PE_OK; /* the first pass took it */
+    if ((row = target_find(&bind->common, name)) != NULL)
+        return pe_field_parse(bind->arena, bind->common.fields, row, bind->common.base, value, err);
+    if ((row = target_find(&bind->op, name)) != NULL)
+        return pe_field_parse(bind->arena, bind->op.fields, row, bind->op.base, value, err);
+    if (spec && spec->encoding &&
+        (row = pe_field_find(spec->encoding->fields, spec->encoding->n_fields, name)))
+        return query_param(bind, spec, row, value, err);
+    const char *rest;
+    if ((row = dotted_row(bind, name, &rest)) != NULL)
+        return query_dotted(bind, row, rest, value, err);
+    return unknown_parameter(bind, spec, name, err);
+}
+
+int bind_query(struct bind *bind, const char *query, struct pe_error *err) {
+    if (query_encoding(bind, query, err))
+        return err->code;
+    const char *name, *value;
+    while (query_next(bind->arena, &query, &name, &value, err))
+        if (query_one(bind, name, value, err))
+            return err->code;
+    return err->code;
+}
+
+/* ---- tensors of a binary body ------------------------------------------------------------------------ */
+
+/* The widest of the types posted: float64 over float32 over the 16-bit ones; two different 16-bit types meet
+ * in float32. */
+void bind_note_dtype(struct bind *bind, enum pe_dtype dtype) {
+    enum pe_dtype now = bind->posted;
+    if (now == PE_DTYPE_NONE || dtype == now)
+        bind->posted = dtype;
+    else if (now == PE_DTYPE_F64 || dtype == PE_DTYPE_F64)
+        bind->posted = PE_DTYPE_F64;
+    else
+        bind->posted = PE_DTYPE_F32;
+}
+
+static int set_positions(struct bind *bind, const struct pe_field *row, const struct pe_tensor *tensor,
+                         struct pe_error *err) {
+    struct pe_positions positions;
+    if (pe_positions_tensor(bind->arena, &positions, tensor, 1, err))
+        return pe_error_at(err, row->name);
+    return pe_field_set_positions(bind->op.fields, row, bind->op.base, &positions, err);
+}
+
+static int set_inside(struct bind *bind, const struct pe_field *row, const char *rest,
+                      const struct pe_tensor *tensor, struct pe_error *err) {
+    struct bind_target inner;
+    const struct pe_field *member = dotted_member(bind, row, rest, &inner, err);
+    if (member && pe_field_set_tensor(inner.fields, member, inner.base, tensor, err))
+        return pe_error_at(err, row->name);
+    return err->code;
+}
+
+int bind_named_tensor(struct bind *bind, const char *name, const struct pe_tensor *tensor,
+                      struct pe_error *err) {
+    const struct pe_field *row = target_find(&bind->op, name), *encoding_row;
+    struct pe_spec *spec = query_spec(bind, &encoding_row);
+    struct pe_tensor *kept = pe_arena_array(bind->arena, 1, sizeof *kept, err);
+    if (!kept)
+        return err->code;
+    *kept = *tensor;
+    if (row && row->kind == PE_KIND_POSITIONS)
+        return set_positions(bind, row, kept, err);
+    if (row) {
+        if (!(row->flags & PE_FIELD_NUMBERS))
+            bind_note_dtype(bind, tensor->dtype);
+        return pe_field_set_tensor(bind->op.fields, row, bind->op.base, kept, err);
+    }
+    const char *inner = strncmp(name, "encoding.", 9) == 0 ? name + 9 : name;
+    if (spec && spec->encoding && pe_field_find(spec->encoding->fields, spec->encoding->n_fields, inner)) {
+        if (pe_spec_set_tensor(spec, inner, kept, err))
+            return pe_error_at(err, "encoding");
+        bind_note_dtype(bind, tensor->dtype);
+        return PE_OK;
+    }
+    const char *rest;
+    if ((row = dotted_row(bind, name, &rest)) != NULL)
+        return set_inside(bind, row, rest, kept, err);
+    char names[240];
+    return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name, "unknown tensor; the fields are %s",
+                   pe_fields_names(bind->op.fields, bind->op.n, names, sizeof names));
+}

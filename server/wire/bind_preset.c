@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Presets: names for encodings as projects use them. The file config/presets.json holds the same entries, in
+ * the same form, and is where a site adds its own.
+ */
+#include "wire/bind_value.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct presets {
+    struct preset *v;
+    size_t n;
+};
+
+static void preset_clear(struct preset *preset) {
+    free((void *)(uintptr_t)preset->name);
+    free((void *)(uintptr_t)preset->json);
+    free((void *)(uintptr_t)preset->doc);
+}
+
+void presets_close(struct presets *presets) {
+    if (!presets)
+        return;
+    for (size_t i = 0; i < presets->n; i++)
+        preset_clear(&presets->v[i]);
+    free(presets->v);
+    free(presets);
+}
+
+size_t presets_count(const struct presets *presets) {
+    return presets ? presets->n : 0;
+}
+
+const struct preset *presets_at(const struct presets *presets, size_t i) {
+    return i < presets_count(presets) ? &presets->v[i] : NULL;
+}
+
+const struct preset *presets_find(const struct presets *presets, const char *name) {
+    for (size_t i = 0; i < presets_count(presets); i++)
+        if (strcmp(presets->v[i].name, name) == 0)
+            return &presets->v[i];
+    return NULL;
+}
+
+/* Would this encoding bind? Checked at start, so that a bad file stops the daemon and not a request. */
+static int preset_check(const char *name, const json_t *encoding, struct pe_error *err) {
+    struct service service = {0};
+    struct pe_error inner = {0};
+    struct pe_arena *arena = pe_arena_open((size_t)1 << 20, NULL, err);
+    struct bind bind = {.arena = arena, .service = &service};
+    struct pe_spec spec;
+    if (arena && bind_spec_object(&bind, &spec, encoding, "", &inner))
+        pe_fail(err, inner.code, inner.path, "preset \"%.60s\": %.200s", name, inner.text);
+    pe_arena_close(arena);
+    return err->code;
+}
+
+/* Two members: the encoding, and what it is. */
+static int preset_add(struct presets *presets, const char *name, const json_t *entry, struct pe_error *err) {
+    const json_t *encoding = json_object_get(entry, "encoding"), *doc = json_object_get(entry, "doc");
+    if (!json_is_object(encoding) || !json_is_string(doc) || json_object_size(entry) != 2)
+        return pe_fail(err, PE_ERR_TYPE, "presets_file",
+                       "preset \"%.60s\" must be {\"doc\": text, \"encoding\": object}", name);
+    if (preset_check(name, encoding, err))
+        return err->code;
+    struct preset *preset = (struct preset *)(uintptr_t)presets_find(presets, name);
+    if (preset)
+        preset_clear(preset);
+    else
+        preset = &presets->v[presets->n++];
+    *preset =
+        (struct preset){strdup(name), json_dumps(encoding, JSON_COMPACT), strdup(json_string_value(doc))};
+    if (!preset->name || !preset->json || !preset->doc)
+        return pe_fail(err, PE_ERR_MEMORY, "presets_file", "no memory for presets");
+    return PE_OK;
+}
+
+static int presets_add(struct presets *presets, const json_t *root, struct pe_error *err) {
+    const char *name;
+    json_t *entry;
+    if (!json_is_object(root))
+        return pe_fail(err, PE_ERR_TYPE, "presets_file", "must hold an object of presets by name");
+    struct preset *v = realloc(presets->v, (presets->n + json_object_size(root)) * sizeof *v);
+    if (!v)
+        return pe_fail(err, PE_ERR_MEMORY, "presets_file", "no memory for presets");
+    presets->v = v;
+    json_object_foreach((json_t *)(uintptr_t)root, name, entry) {
+        if (preset_add(presets, name, entry, err))
+            return err->code;
+    }
+    return PE_OK;
+}
+
+/* The daemon works without any file: these are config/presets.json, checked by a test to be the same. */
+static const char *const built_in[] = {
+    "{\"vaswani\":{\"doc\":\"Attention Is All You Need, section 3.5; the PyTorch tutorials\","
+    "\"encoding\":{\"type\":\"sinusoidal\",\"layout\":\"interleaved\",\"denominator\":\"half\"}},",
+    "\"tensor2tensor\":{\"doc\":\"tensor2tensor get_timing_signal_1d\","
+    "\"encoding\":{\"type\":\"sinusoidal\",\"layout\":\"halves\",\"denominator\":\"half_minus_one\",\"odd\":"
+    "\"zero\"}},",
+    "\"fairseq\":{\"doc\":\"fairseq SinusoidalPositionalEmbedding, M2M100, NLLB: padding_idx 1 is a row of "
+    "zeros, "
+    "real tokens start at 2 (positions by the rule fairseq)\","
+    "\"encoding\":{\"type\":\"sinusoidal\",\"layout\":\"halves\",\"denominator\":\"half_minus_one\",\"odd\":"
+    "\"zero\","
+    "\"padding_idx\":1}},",
+    "\"whisper\":{\"doc\":\"Whisper's audio encoder: sinusoids(length, channels)\","
+    "\"encoding\":{\"type\":\"sinusoidal\",\"layout\":\"halves\",\"denominator\":\"half_minus_one\",\"odd\":"
+    "\"reject\"}},",
+    "\"marian\":{\"doc\":\"Marian, Pegasus, RoFormer, the TensorFlow tutorial\","
+    "\"encoding\":{\"type\":\"sinusoidal\",\"layout\":\"halves\",\"denominator\":\"half\",\"odd\":\"reject\"}"
+    "},",
+    "\"ddpm\":{\"doc\":\"DDPM timestep embedding (downscale_freq_shift 1)\","
+    "\"encoding\":{\"type\":\"sinusoidal\",\"layout\":\"halves\",\"denominator\":\"half_minus_one\",\"odd\":"
+    "\"zero\"}},",
+    "\"bert\":{\"doc\":\"BERT's learned table: the first token is row 0; give its table\","
+    "\"encoding\":{\"type\":\"learned\",\"offset\":0}},",
+    "\"roberta\":{\"doc\":\"RoBERTa's learned table: plain position 0 is row 2; with the rule roberta, whose "
+    "ids are "
+    "rows already, set offset 0; give its table\","
+    "\"encoding\":{\"type\":\"learned\",\"offset\":2}},",
+    "\"opt\":{\"doc\":\"OPT's and BART's learned table: plain position 0 is row 2; with the rule opt, whose "
+    "ids are "
+    "rows already, set offset 0; give its table\","
+    "\"encoding\":{\"type\":\"learned\",\"offset\":2}}}",
+};
+
+static json_t *built_in_json(void) {
+    size_t n = 0;
+    for (size_t i = 0; i < PE_COUNT(built_in); i++)
+        n += strlen(built_in[i]);
+    char *text = malloc(n + 1);
+    if (!text)
+        return NULL;
+    n = 0;
+    for (size_t i = 0; i < PE_COUNT(built_in); i++) {
+        memcpy(text + n, built_in[i], strlen(built_in[i]));
+        n += strlen(built_in[i]);
+    }
+    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
+    free(text);
+    return root;
+}
+
+static int presets_file(struct presets *presets, const char *file, struct pe_error *err) {
+    json_error_t error;
+    json_t *root = json_load_file(file, JSON_REJECT_DUPLICATES, &error);
+    if (!root)
+        return pe_fail(err, PE_ERR_SYNTAX, "presets_file", "%.100s: line %d: %.100s", file, error.line,
+                       error.text);
+    presets_add(presets, root, err);
+    json_decref(root);
+    return err->code;
+}
+
+int presets_open(struct presets **out, const char *file, struct pe_error *err) {
+    struct presets *presets = calloc(1, sizeof *presets);
+    json_t *root = built_in_json();
+    *out = NULL;
+    if (!presets || !root)
+        pe_fail(err, PE_ERR_MEMORY, "presets_file", "no memory for presets");
+    else
+        presets_add(presets, root, err);
+    json_decref(root);
+    if (!err->code && file && file[0])
+        presets_file(presets, file, err);
+    if (err->code) {
+        presets_close(presets);
+        return err->code;
+    }
+    *out = presets;
+    return PE_OK;
+}

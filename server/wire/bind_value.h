@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * JSON values into structs. Private to bind*.c: only they know jansson.
+ */
+#ifndef BIND_VALUE_H
+#define BIND_VALUE_H
+
+#include "wire/bind.h"
+
+#include <jansson.h>
+
+/* "an object", "a string" ...: for messages. */
+const char *bind_json_word(const json_t *value);
+/* All members of an object into a struct. `path` is where the object stands in the document, "" at the root;
+ * errors come out relative to it. `skip` is a member that was read already, or NULL. */
+int bind_members(struct bind *bind, const struct bind_target *targets, size_t n_targets, const json_t *object,
+                 const char *path, const char *skip, struct pe_error *err);
+/* {"type": ..., parameters} into a spec; errors relative to the object. */
+int bind_spec_object(struct bind *bind, struct pe_spec *spec, const json_t *object, const char *path,
+                     struct pe_error *err);
+/* A string or an object into a spec; errors start with "encoding". */
+int bind_spec_value(struct bind *bind, struct pe_spec *spec, const json_t *value, const char *path,
+                    struct pe_error *err);
+/* A posted tensor's type counts towards that of the result. */
+void bind_note_dtype(struct bind *bind, enum pe_dtype dtype);
+
+#endif

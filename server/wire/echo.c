@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One function per kind of row. A posted tensor is echoed as its shape and dtype: the caller has its numbers.
+ */
+#include "wire/echo.h"
+
+#include <stddef.h>
+
+static void echo_names(struct text *text, const struct pe_names *names) {
+    text_puts(text, "[");
+    for (size_t i = 0; i < names->n; i++) {
+        if (i)
+            text_puts(text, ",");
+        text_string(text, names->v[i]);
+    }
+    text_puts(text, "]");
+}
+
+static void echo_ints(struct text *text, const struct pe_ints *ints) {
+    text_puts(text, "[");
+    for (size_t i = 0; i < ints->n; i++) {
+        if (i)
+            text_puts(text, ",");
+        text_int(text, ints->v[i]);
+    }
+    text_puts(text, "]");
+}
+
+void echo_tensor(struct text *text, const struct pe_tensor *tensor) {
+    text_puts(text, "{\"shape\":[");
+    for (int i = 0; i < tensor->rank; i++) {
+        if (i)
+            text_puts(text, ",");
+        text_int(text, (int64_t)tensor->dim[i]);
+    }
+    text_puts(text, "],\"dtype\":");
+    text_string(text, pe_dtype_name(tensor->dtype));
+    text_puts(text, "}");
+}
+
+static void echo_position_row(struct text *text, const struct pe_positions *positions, size_t first) {
+    text_puts(text, "[");
+    for (size_t i = 0; i < positions->length; i++) {
+        double p[PE_MAX_RANK];
+        pe_positions_read(positions, first + i, 1, p);
+        text_puts(text, i ? "," : "");
+        text_puts(text, positions->axes > 1 ? "[" : "");
+        for (int a = 0; a < positions->axes; a++) {
+            text_puts(text, a ? "," : "");
+            text_real(text, p[a]);
+        }
+        text_puts(text, positions->axes > 1 ? "]" : "");
+    }
+    text_puts(text, "]");
+}
+
+void echo_positions(struct text *text, const struct pe_positions *positions) {
+    if (!positions->list) {
+        text_puts(text, "{");
+        text_key(text, "start");
+        text_real(text, positions->start);
+        text_key(text, "count");
+        text_int(text, (int64_t)positions->length);
+        text_key(text, "step");
+        text_real(text, positions->step);
+        text_puts(text, "}");
+        return;
+    }
+    if (!positions->batch) {
+        echo_position_row(text, positions, 0);
+        return;
+    }
+    text_puts(text, "[");
+    for (size_t b = 0; b < positions->batch; b++) {
+        text_puts(text, b ? "," : "");
+        echo_position_row(text, positions, b * positions->length);
+    }
+    text_puts(text, "]");
+}
+
+static void echo_table(struct text *text, const struct pe_table *table) {
+    if (table->name)
+        text_string(text, table->name);
+    else
+        echo_tensor(text, table->tensor);
+}
+
+static void echo_scale(struct text *text, const struct pe_field *row, const struct pe_scale *scale) {
+    if (scale->choice)
+        text_string(text, pe_choice_name(row->choices, scale->choice));
+    else
+        text_real(text, scale->number);
+}
+
+/* Has the member a value at all? Numbers without a default have one only when given. */
+static bool is_absent(const struct pe_field *fields, const struct pe_field *row, const void *base,
+                      const void *member) {
+    switch (row->kind) {
+    case PE_KIND_TEXT:
+    case PE_KIND_TENSOR:
+    case PE_KIND_OBJECT:
+        return !*(const void *const *)member;
+    case PE_KIND_TABLE:
+        return !((const struct pe_table *)member)->name && !((const struct pe_table *)member)->tensor;
+    case PE_KIND_CHOICE:
+        return !*(const int *)member;
+    case PE_KIND_ENCODING:
+        return !((const struct pe_spec *)member)->encoding;
+    default:
+        return !row->def && !pe_field_given(fields, row, base);
+    }
+}
+
+static void echo_value(struct text *text, const struct pe_field *row, const void *member) {
+    switch (row->kind) {
+    case PE_KIND_BOOL:
+        text_bool(text, *(const bool *)member);
+        break;
+    case PE_KIND_INT:
+        text_int(text, *(const int64_t *)member);
+        break;
+    case PE_KIND_REAL:
+        text_real(text, *(const double *)member);
+        break;
+    case PE_KIND_TEXT:
+        text_string(text, *(const char *const *)member);
+        break;
+    case PE_KIND_CHOICE:
+        text_string(text, pe_choice_name(row->choices, *(const int *)member));
+        break;
+    case PE_KIND_SCALE:
+        echo_scale(text, row, member);
+        break;
+    case PE_KIND_INTS:
+        echo_ints(text, member);
+        break;
+    case PE_KIND_NAMES:
+        echo_names(text, member);
+        break;
+    case PE_KIND_TENSOR:
+        echo_tensor(text, *(const struct pe_tensor *const *)member);
+        break;
+    case PE_KIND_TABLE:
+        echo_table(text, member);
+        break;
+    case PE_KIND_POSITIONS:
+        echo_positions(text, member);
+        break;
+    case PE_KIND_ENCODING:
+        echo_encoding(text, member);
+        break;
+    case PE_KIND_OBJECT:
+        text_puts(text, "{");
+        echo_fields(text, row->fields, row->n_fields, *(const void *const *)member);
+        text_puts(text, "}");
+        break;
+    }
+}
+
+void echo_fields(struct text *text, const struct pe_field *fields, size_t n, const void *base) {
+    for (size_t i = 0; i < n; i++) {
+        const void *member = (const char *)base + fields[i].offset;
+        if (is_absent(fields, &fields[i], base, member))
+            continue;
+        text_key(text, fields[i].name);
+        echo_value(text, &fields[i], member);
+    }
+}
+
+void echo_encoding(struct text *text, const struct pe_spec *spec) {
+    text_puts(text, "{");
+    text_key(text, "type");
+    text_string(text, spec->encoding->type);
+    echo_fields(text, spec->encoding->fields, spec->encoding->n_fields, spec->params);
+    text_puts(text, "}");
+}

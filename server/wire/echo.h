@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Structs back to JSON by their field rows: the resolved encoding that every reply echoes, the resolved
+ * request that an ETag is made of, the printed configuration.
+ */
+#ifndef ECHO_H
+#define ECHO_H
+
+#include "posenc_fields.h"
+#include "wire/text.h"
+
+/* {"type":"sinusoidal","d_model":6,...}: every parameter that has a value. */
+void echo_encoding(struct text *text, const struct pe_spec *spec);
+/* The members of a struct as "name":value, without braces. Absent values are left out. */
+void echo_fields(struct text *text, const struct pe_field *fields, size_t n, const void *base);
+/* [0.0,1.0] or [[..],[..]], or {"start":..,"count":..,"step":..} */
+void echo_positions(struct text *text, const struct pe_positions *positions);
+/* A tensor's shape and element type, and (for a hash) all its bytes. */
+void echo_tensor(struct text *text, const struct pe_tensor *tensor);
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Content negotiation after DESIGN's order: the query wins, since a link must give the same bytes whoever
+ * follows it. Accept is read as RFC 9110 says: media ranges with weights; ranges with a star are not specific
+ * and decide nothing.
+ */
+#include "wire/format.h"
+
+#include "wire/problem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define BIT(dtype) (1u << (dtype))
+#define WIDE       (BIT(PE_DTYPE_F64) | BIT(PE_DTYPE_F32))
+#define IEEE       (WIDE | BIT(PE_DTYPE_F16))
+#define ALL        (IEEE | BIT(PE_DTYPE_BF16))
+
+static const struct format formats[FORMAT_COUNT] = {
+    [FORMAT_JSON] = {FORMAT_JSON, "json", "application/json", {"text/json"}, true, true, PE_MAX_RANK, WIDE},
+    [FORMAT_NPY] =
+        {FORMAT_NPY, "npy", "application/x-npy", {"application/npy"}, true, false, PE_MAX_RANK, IEEE},
+    [FORMAT_RAW] = {FORMAT_RAW, "raw", "application/octet-stream", {0}, true, false, PE_MAX_RANK, ALL},
+    [FORMAT_SAFETENSORS] = {FORMAT_SAFETENSORS,
+                            "safetensors",
+                            "application/x-safetensors",
+                            {"application/safetensors", "application/vnd.safetensors"},
+                            true,
+                            true,
+                            PE_MAX_RANK,
+                            ALL},
+    [FORMAT_CSV] = {FORMAT_CSV, "csv", "text/csv", {0}, false, false, 2, WIDE},
+};
+
+const struct format *format_at(enum format_id id) {
+    return &formats[id];
+}
+
+const struct format *format_find(const char *name) {
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        if (strcmp(formats[i].name, name) == 0)
+            return &formats[i];
+    return NULL;
+}
+
+static bool media_is(const char *media, const char *text, size_t length) {
+    return media && strlen(media) == length && strncasecmp(media, text, length) == 0;
+}
+
+static const struct format *media_find(const char *text, size_t length) {
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (media_is(formats[i].media, text, length))
+            return &formats[i];
+        for (size_t a = 0; a < PE_COUNT(formats[i].aliases); a++)
+            if (media_is(formats[i].aliases[a], text, length))
+                return &formats[i];
+    }
+    return NULL;
+}
+
+/* The media type at the start of a header value, without parameters and surrounding blanks. */
+static size_t media_length(const char *text) {
+    size_t n = strcspn(text, ";,");
+    while (n && (text[n - 1] == ' ' || text[n - 1] == '\t'))
+        n--;
+    return n;
+}
+
+const struct format *format_of_media(const char *content) {
+    return media_find(content, media_length(content));
+}
+
+const struct format *format_of_body(const char *content_type, struct pe_error *err) {
+    static const char form[] = "application/x-www-form-urlencoded";
+    if (!content_type || !content_type[0] || media_is(form, content_type, media_length(content_type)))
+        return &formats[FORMAT_JSON];
+    const struct format *format = format_of_media(content_type);
+    size_t n = media_length(content_type);
+    if (!format && n > 5 && strncasecmp(content_type + n - 5, "+json", 5) == 0)
+        format = &formats[FORMAT_JSON];
+    if (format && format->body)
+        return format;
+    pe_fail(err, SERVER_MEDIA_TYPE, "Content-Type",
+            "must be one of application/json, application/x-npy, application/octet-stream, "
+            "application/x-safetensors, got \"%.80s\"",
+            content_type);
+    return NULL;
+}
+
+static void names_of(unsigned set, char *text, size_t size) {
+    text[0] = '\0';
+    for (size_t i = 0, at = 0; i < FORMAT_COUNT && at < size; i++)
+        if (set & (1u << i))
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "", formats[i].name);
+}
+
+/* The weight of a media range: q=0.5; 1 where it is not given. */
+static double weight_of(const char *range, size_t length) {
+    for (const char *p = memchr(range, ';', length); p; p = memchr(p, ';', length - (size_t)(p - range))) {
+        p++;
+        while (*p == ' ' || *p == '\t')
+            p++;
+        if ((p[0] | 0x20) == 'q' && p[1] == '=')
+            return strtod(p + 2, NULL);
+    }
+    return 1;
+}
+
+/* The specific media type with the highest weight; *open tells whether anything else was acceptable too. */
+static const struct format *accept_best(const char *accept, bool *open) {
+    const struct format *best = NULL;
+    double best_weight = 0;
+    *open = false;
+    for (const char *p = accept; *p;) {
+        p += strspn(p, " \t,");
+        size_t length = strcspn(p, ",");
+        double weight = weight_of(p, length);
+        const struct format *format = media_find(p, media_length(p));
+        if (format && weight > best_weight) {
+            best = format;
+            best_weight = weight;
+        }
+        if (length && memchr(p, '*', media_length(p)) && weight > 0)
+            *open = true;
+        p += length;
+    }
+    return best;
+}
+
+const struct format *format_choose(const char *asked, const char *accept, const struct format *body,
+                                   struct pe_error *err) {
+    char names[100];
+    names_of(~0u, names, sizeof names);
+    if (asked) {
+        const struct format *format = format_find(asked);
+        if (!format)
+            pe_fail(err, PE_ERR_CHOICE, "format", "must be one of %s, got \"%.60s\"", names, asked);
+        return format;
+    }
+    bool open = true;
+    const struct format *best = accept && accept[0] ? accept_best(accept, &open) : NULL;
+    if (best)
+        return best;
+    if (!open) {
+        pe_fail(err, SERVER_NOT_ACCEPTABLE, "Accept", "no format fits \"%.80s\"; there are %s", accept,
+                names);
+        return NULL;
+    }
+    return body ? body : &formats[FORMAT_JSON];
+}
+
+/* Can this format hold all tensors of the result? */
+static bool fits(const struct format *format, const struct result *result) {
+    if (result_n_tensors(result) > 1 && !format->many)
+        return false;
+    for (size_t i = 0; i < result->n; i++) {
+        const struct result_item *item = &result->items[i];
+        if (result_is_tensor(item) &&
+            (item->tensor.rank > format->max_rank || !(format->dtypes & BIT(item->tensor.dtype))))
+            return false;
+    }
+    return result_n_tensors(result) > 0 || format->id == FORMAT_JSON;
+}
+
+static void tensors_of(const struct result *result, char *text, size_t size) {
+    text[0] = '\0';
+    for (size_t i = 0, at = 0; i < result->n && at < size; i++)
+        if (result_is_tensor(&result->items[i]))
+            at += (size_t)snprintf(text + at, size - at, "%s%s %s of rank %d", at ? ", " : "",
+                                   result->items[i].name, pe_dtype_name(result->items[i].tensor.dtype),
+                                   result->items[i].tensor.rank);
+}
+
+int format_check(const struct format *format, const struct result *result, struct pe_error *err) {
+    if (fits(format, result))
+        return PE_OK;
+    unsigned others = 0;
+    for (size_t i = 0; i < FORMAT_COUNT; i++)
+        others |= fits(&formats[i], result) ? 1u << i : 0;
+    char names[100], tensors[160];
+    names_of(others, names, sizeof names);
+    tensors_of(result, tensors, sizeof tensors);
+    return pe_fail(err, SERVER_NOT_ACCEPTABLE, "format", "%s cannot hold this reply (%s); use %s",
+                   format->name, tensors[0] ? tensors : "no tensor", names);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The request target: its path, and its query's names and values, percent-decoded.
+ */
+#ifndef QUERY_H
+#define QUERY_H
+
+#include "posenc.h"
+
+/* The path of a target, decoded into the arena; *query is what follows '?', still encoded (or ""). The
+ * absolute form ("http://host/path") is accepted. NULL on failure. */
+const char *target_split(struct pe_arena *arena, const char *target, const char **query,
+                         struct pe_error *err);
+
+/* Takes the next "name=value" off *query. false at the end, or on failure (see err). */
+bool query_next(struct pe_arena *arena, const char **query, const char **name, const char **value,
+                struct pe_error *err);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What an operation answers with: named tensors and pieces of JSON, in order. An operation declares them
+ * before it computes, so that sizes and formats are checked first; the reply is written from the same list.
+ */
+#ifndef RESULT_H
+#define RESULT_H
+
+#include "posenc_fields.h"
+
+#define RESULT_MAX 16
+
+struct result_item {
+    const char *name;
+    const char *json;        /* a piece of JSON, or NULL: a tensor */
+    struct pe_tensor tensor; /* data NULL: made row by row, by `rows` */
+    void (*rows)(const void *state, size_t first, size_t n, void *out); /* out [n, last axis] */
+    const void *state;
+    bool minus_inf; /* -infinity may occur; JSON writes null */
+    bool scalar;    /* one number, a field of the JSON reply and in no other format */
+};
+
+struct result {
+    struct result_item items[RESULT_MAX];
+    size_t n;
+};
+
+/* Appends; names and json are VIEWS that outlive the result. More than RESULT_MAX is a programming error. */
+void result_tensor(struct result *result, const char *name, const struct pe_tensor *tensor);
+/* One float64 number that the work computes. */
+void result_scalar(struct result *result, const char *name, const struct pe_tensor *number);
+void result_json(struct result *result, const char *name, const char *json);
+/* Is it a tensor that every format must hold? */
+bool result_is_tensor(const struct result_item *item);
+size_t result_n_tensors(const struct result *result);
+/* The first tensor; NULL when there is none. */
+const struct result_item *result_first(const struct result *result);
+/* A tensor that came out with NaN or an infinity is PE_ERR_NONFINITE at its name and index. */
+int result_check_finite(const struct result *result, struct pe_error *err);
+
+#endif

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tensors become text element by element: `[` before the first element of a row, `]` after its last, for
+ * every axis whose index turns over there. Element i of a tensor [.., C] starts axis k when i is a multiple
+ * of the product of the dims from k on.
+ */
+#include "wire/source.h"
+
+#include "wire/number.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BLOCK_BYTES ((size_t)64 << 10)
+#define TEXT_F32    18 /* a number of each type with its comma, at most */
+#define TEXT_F64    26
+
+static size_t row_length(const struct pe_tensor *tensor) {
+    return tensor->rank ? tensor->dim[tensor->rank - 1] : 1;
+}
+
+static void piece_add(struct source *source, enum piece_kind kind, size_t start,
+                      const struct result_item *item) {
+    if (kind == PIECE_TEXT && start == source->text.n)
+        return;
+    source->pieces[source->n++] =
+        (struct piece){.kind = kind, .start = start, .end = source->text.n, .item = item};
+}
+
+/* "[[],[]]": a tensor without elements. Lists stop at the axis of size 0. */
+static void empty_lists(struct text *text, const struct pe_tensor *tensor, int axis) {
+    text_puts(text, "[");
+    for (size_t i = 0; axis < tensor->rank && i < tensor->dim[axis] && axis + 1 < tensor->rank; i++) {
+        text_puts(text, i ? "," : "");
+        empty_lists(text, tensor, axis + 1);
+    }
+    text_puts(text, "]");
+}
+
+/* What stands before a tensor's numbers; a scalar is a bare number. */
+static void json_tensor(struct source *source, const struct result_item *item) {
+    struct text *text = &source->text;
+    text_key(text, item->name);
+    if (item->scalar)
+        return;
+    text_puts(text, "{\"shape\":[");
+    for (int i = 0; i < item->tensor.rank; i++) {
+        text_puts(text, i ? "," : "");
+        text_int(text, (int64_t)item->tensor.dim[i]);
+    }
+    text_puts(text, "],\"dtype\":");
+    text_string(text, pe_dtype_name(item->tensor.dtype));
+    text_puts(text, ",\"data\":");
+}
+
+static void json_pieces(struct source *source, const struct result *result) {
+    struct text *text = &source->text;
+    size_t start = 0;
+    text_puts(text, "{");
+    for (size_t i = 0; i < result->n; i++) {
+        const struct result_item *item = &result->items[i];
+        if (item->json) {
+            text_key(text, item->name);
+            text_puts(text, item->json);
+            continue;
+        }
+        json_tensor(source, item);
+        if (pe_tensor_count(&item->tensor)) {
+            piece_add(source, PIECE_TEXT, start, NULL);
+            start = text->n;
+            piece_add(source, PIECE_NESTED, start, item);
+        } else if (source->flat) {
+            text_puts(text, "[]");
+        } else {
+            empty_lists(text, &item->tensor, 0);
+        }
+        text_puts(text, item->scalar ? "" : "}");
+    }
+    text_puts(text, "}");
+    piece_add(source, PIECE_TEXT, start, NULL);
+}
+
+static void npy_pieces(struct source *source, const struct result *result) {
+    char header[PE_NPY_HEADER_MAX];
+    const struct result_item *item = result_first(result);
+    text_add(&source->text, header, pe_npy_header(header, sizeof header, &item->tensor));
+    piece_add(source, PIECE_TEXT, 0, NULL);
+    piece_add(source, PIECE_BINARY, 0, item);
+}
+
+static int safetensors_pieces(struct source *source, struct pe_arena *arena, const struct result *result,
+                              struct pe_error *err) {
+    struct pe_named_tensor tensors[RESULT_MAX];
+    struct pe_safetensors_header header;
+    size_t n = 0;
+    for (size_t i = 0; i < result->n; i++)
+        if (result_is_tensor(&result->items[i]))
+            tensors[n++] = (struct pe_named_tensor){result->items[i].name, result->items[i].tensor};
+    if (pe_safetensors_write(arena, &header, tensors, n, err))
+        return err->code;
+    text_add(&source->text, header.text, header.bytes);
+    piece_add(source, PIECE_TEXT, 0, NULL);
+    for (size_t i = 0; i < result->n; i++)
+        if (result_is_tensor(&result->items[i]))
+            piece_add(source, PIECE_BINARY, 0, &result->items[i]);
+    return PE_OK;
+}
+
+/* One block of memory for all tensors that are made row by row. */
+static int rows_reserve(struct source *source, struct pe_arena *arena, const struct result *result,
+                        struct pe_error *err) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < result->n; i++) {
+        const struct pe_tensor *tensor = &result->items[i].tensor;
+        size_t row = row_length(tensor) * pe_dtype_size(tensor->dtype);
+        if (result_is_tensor(&result->items[i]) && !tensor->data && row > bytes)
+            bytes = row;
+    }
+    if (!bytes)
+        return PE_OK;
+    source->rows_room = bytes < BLOCK_BYTES ? BLOCK_BYTES / bytes : 1;
+    source->rows = pe_arena_alloc(arena, bytes * source->rows_room, err);
+    return source->rows ? PE_OK : err->code;
+}
+
+int source_open(struct source *source, struct pe_arena *arena, const struct format *format,
+                const struct result *result, bool flat, struct pe_error *err) {
+    *source = (struct source){.flat = flat};
+    switch (format->id) {
+    case FORMAT_NPY:
+        npy_pieces(source, result);
+        break;
+    case FORMAT_SAFETENSORS:
+        if (safetensors_pieces(source, arena, result, err))
+            return err->code;
+        break;
+    case FORMAT_RAW:
+        piece_add(source, PIECE_BINARY, 0, result_first(result));
+        break;
+    case FORMAT_CSV:
+        piece_add(source, PIECE_CSV, 0, result_first(result));
+        break;
+    default:
+        json_pieces(source, result);
+        break;
+    }
+    if (source->text.failed)
+        return pe_fail(err, PE_ERR_MEMORY, "", "no memory for the reply");
+    return rows_reserve(source, arena, result, err);
+}
+
+int64_t source_length(const struct source *source) {
+    uint64_t length = 0;
+    for (size_t i = 0; i < source->n; i++) {
+        const struct piece *piece = &source->pieces[i];
+        if (piece->kind == PIECE_TEXT)
+            length += piece->end - piece->start;
+        else if (piece->kind == PIECE_BINARY)
+            length += pe_tensor_bytes(&piece->item->tensor);
+        else
+            return -1;
+    }
+    return length > INT64_MAX ? -1 : (int64_t)length;
+}
+
+uint64_t source_bound(const struct source *source) {
+    uint64_t bound = 0;
+    for (size_t i = 0; i < source->n; i++) {
+        const struct piece *piece = &source->pieces[i];
+        const struct pe_tensor *tensor = piece->item ? &piece->item->tensor : NULL;
+        if (piece->kind == PIECE_TEXT) {
+            bound += piece->end - piece->start;
+        } else if (piece->kind == PIECE_BINARY) {
+            bound += pe_tensor_bytes(tensor);
+        } else {
+            uint64_t count = pe_tensor_count(tensor), row = row_length(tensor);
+            uint64_t brackets = row ? count / row * 2 * (uint64_t)(tensor->rank + 1) : 0;
+            bound += count * (tensor->dtype == PE_DTYPE_F64 ? TEXT_F64 : TEXT_F32) + brackets + 2;
+        }
+    }
+    return bound;
+}
+
+/* Makes more elements ready; false when the tensor is done. */
+static bool block_next(struct source *source, const struct result_item *item) {
+    if (source->block_at < source->block_n)
+        return true;
+    size_t count = pe_tensor_count(&item->tensor), row = row_length(&item->tensor);
+    source->block_at = 0;
+    if (item->tensor.data) {
+        source->block_n = source->block ? 0 : count;
+        source->block = item->tensor.data;
+        return source->block_n > 0;
+    }
+    size_t left = row ? count / row - source->rows_done : 0;
+    size_t rows = left < source->rows_room ? left : source->rows_room;
+    if (!rows)
+        return false;
+    item->rows(item->state, source->rows_done, rows, source->rows);
+    source->rows_done += rows;
+    source->block = source->rows;
+    source->block_n = rows * row;
+    return true;
+}
+
+static size_t pull_text(struct source *source, const struct piece *piece, char *out, size_t room) {
+    size_t left = piece->end - piece->start - source->done;
+    size_t n = left < room ? left : room;
+    memcpy(out, source->text.data + piece->start + source->done, n);
+    source->done += n;
+    return n;
+}
+
+static size_t pull_binary(struct source *source, const struct piece *piece, char *out, size_t room) {
+    size_t size = pe_dtype_size(piece->item->tensor.dtype), total = 0;
+    while (room - total >= size && block_next(source, piece->item)) {
+        size_t n = source->block_n - source->block_at, fit = (room - total) / size;
+        n = n < fit ? n : fit;
+        memcpy(out + total, source->block + source->block_at * size, n * size);
+        source->block_at += n;
+        total += n * size;
+    }
+    return total;
+}
+
+static size_t write_number(struct source *source, const struct result_item *item, char *out) {
+    size_t at = source->block_at++;
+    double wide;
+    float narrow = 0;
+    if (item->tensor.dtype == PE_DTYPE_F32) {
+        memcpy(&narrow, source->block + at * sizeof narrow, sizeof narrow);
+        wide = narrow;
+    } else {
+        memcpy(&wide, source->block + at * sizeof wide, sizeof wide);
+    }
+    if (!isfinite(wide)) {
+        source->failed = source->failed || !(item->minus_inf && wide < 0);
+        memcpy(out, "null", 4);
+        return 4;
+    }
+    return item->tensor.dtype == PE_DTYPE_F32 ? number_write_f32(out, narrow) : number_write_f64(out, wide);
+}
+
+/* How many axes turn over at element i: all of [.., C] whose block of elements i is a multiple of. */
+static int turns(const struct pe_tensor *tensor, size_t i) {
+    size_t inner = 1;
+    int n = 0;
+    while (n < tensor->rank) {
+        inner *= tensor->dim[tensor->rank - 1 - n];
+        if (i % inner)
+            break;
+        n++;
+    }
+    return n;
+}
+
+static size_t pull_nested(struct source *source, const struct piece *piece, char *out, size_t room) {
+    const struct pe_tensor *tensor = &piece->item->tensor;
+    struct pe_tensor list = {.rank = 1, .dim = {pe_tensor_count(tensor)}};
+    const struct pe_tensor *shape = source->flat && tensor->rank ? &list : tensor;
+    size_t total = 0, row = row_length(shape);
+    while (room - total >= NUMBER_ROOM + 2 * PE_MAX_RANK + 2 && block_next(source, piece->item)) {
+        size_t i = source->done;
+        if (i)
+            out[total++] = ',';
+        for (int n = i % row ? 0 : turns(shape, i); n > 0; n--)
+            out[total++] = '[';
+        total += write_number(source, piece->item, out + total);
+        source->done = ++i;
+        for (int n = i % row ? 0 : turns(shape, i); n > 0; n--)
+            out[total++] = ']';
+    }
+    return total;
+}
+
+static size_t pull_csv(struct source *source, const struct piece *piece, char *out, size_t room) {
+    const struct pe_tensor *tensor = &piece->item->tensor;
+    size_t total = 0, row = tensor->rank == 2 ? tensor->dim[1] : 1;
+    while (room - total >= NUMBER_ROOM + 2 && block_next(source, piece->item)) {
+        total += write_number(source, piece->item, out + total);
+        out[total++] = ++source->done % row ? ',' : '\n';
+    }
+    return total;
+}
+
+static size_t pull_piece(struct source *source, const struct piece *piece, char *out, size_t room) {
+    static size_t (*const pullers[])(struct source *, const struct piece *, char *, size_t) = {
+        [PIECE_TEXT] = pull_text,
+        [PIECE_BINARY] = pull_binary,
+        [PIECE_NESTED] = pull_nested,
+        [PIECE_CSV] = pull_csv,
+    };
+    return pullers[piece->kind](source, piece, out, room);
+}
+
+static bool piece_done(struct source *source, const struct piece *piece) {
+    if (piece->kind == PIECE_TEXT)
+        return source->done == piece->end - piece->start;
+    return !block_next(source, piece->item);
+}
+
+size_t source_pull(struct source *source, char *out, size_t room) {
+    size_t total = 0;
+    while (source->at < source->n && !source->failed) {
+        const struct piece *piece = &source->pieces[source->at];
+        total += pull_piece(source, piece, out + total, room - total);
+        if (!piece_done(source, piece))
+            break; /* no room */
+        source->at++;
+        source->done = source->rows_done = source->block_n = source->block_at = 0;
+        source->block = NULL;
+    }
+    return total;
+}
+
+void source_close(struct source *source) {
+    text_free(&source->text);
+}

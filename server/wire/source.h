@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A reply's body as a source of bytes: pieces of text and tensors in turn, pulled block by block. A tensor
+ * that is made row by row is computed while it is pulled, through one block of memory, so a reply of any size
+ * takes the same memory.
+ */
+#ifndef SOURCE_H
+#define SOURCE_H
+
+#include "wire/format.h"
+#include "wire/text.h"
+
+#define SOURCE_MAX_PIECES (2 * RESULT_MAX + 2)
+
+enum piece_kind { PIECE_TEXT, PIECE_BINARY, PIECE_NESTED, PIECE_CSV };
+
+struct piece {
+    enum piece_kind kind;
+    size_t start, end; /* PIECE_TEXT: of source->text */
+    const struct result_item *item;
+};
+
+struct source {
+    struct text text; /* all pieces of text, one after the other */
+    struct piece pieces[SOURCE_MAX_PIECES];
+    size_t n, at;
+    /* Where we are in the current piece. */
+    size_t done;                /* bytes of text, elements of a tensor */
+    const unsigned char *block; /* elements that are ready */
+    size_t block_n, block_at;   /* in elements */
+    size_t rows_done;
+    unsigned char *rows; /* memory for rows that are made here */
+    size_t rows_room;    /* rows that fit in it */
+    bool flat;
+    bool failed; /* a number that the format cannot hold: the body ends short */
+};
+
+/* Describes the body of a result in a format. Memory for the rows of streamed tensors comes from the arena.
+ * A result must have passed format_check. */
+int source_open(struct source *source, struct pe_arena *arena, const struct format *format,
+                const struct result *result, bool flat, struct pe_error *err);
+/* The exact number of bytes, or -1 where only writing them can tell. */
+int64_t source_length(const struct source *source);
+/* No more than so many bytes. */
+uint64_t source_bound(const struct source *source);
+/* The next bytes; 0 = the end (or failed). room >= 128. */
+size_t source_pull(struct source *source, char *out, size_t room);
+void source_close(struct source *source);
+
+#endif
