@@ -23,8 +23,30 @@
 
 #define CHUNK 128 /* numbers on the stack while a float row becomes another type */
 
-double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n) {
-    return dtype == PE_DTYPE_F64 ? largest_double(x, n) : (double)largest_float(x, n);
+double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity) {
+    if (dtype == PE_DTYPE_F64)
+        return largest_double(x, n, skip_minus_infinity);
+    return (double)largest_float(x, n, skip_minus_infinity);
+}
+
+double pe_vector_limit(enum pe_dtype dtype) {
+    static const double limits[PE_DTYPE_COUNT] = {
+        [PE_DTYPE_F64] = 0x1.fffffffffffffp1023,
+        [PE_DTYPE_F32] = 0x1.fffffep127,
+        [PE_DTYPE_F16] = 0x1.ffcp15,
+        [PE_DTYPE_BF16] = 0x1.fep127,
+    };
+    return limits[dtype];
+}
+
+double pe_vector_harmless(enum pe_dtype dtype) {
+    static const double quarters[PE_DTYPE_COUNT] = {
+        [PE_DTYPE_F64] = 0x1p969,
+        [PE_DTYPE_F32] = 0x1p102,
+        [PE_DTYPE_F16] = 0x1p3,
+        [PE_DTYPE_BF16] = 0x1p118,
+    };
+    return quarters[dtype];
 }
 
 void pe_vector_scale_add(enum pe_dtype dtype, void *out, const void *x, double scale, const void *added,

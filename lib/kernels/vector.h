@@ -8,8 +8,13 @@
 
 #include "posenc.h"
 
-/* The largest |x|; 0 when n is 0. -infinity is passed over; +infinity when there is a NaN or an infinity. */
-double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n);
+/* The largest |x|; 0 when n is 0, infinity when there is a NaN or an infinity. -infinity may be passed over.
+ */
+double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity);
+/* The largest finite number of any type. */
+double pe_vector_limit(enum pe_dtype dtype);
+/* A quarter of its last place: any finite number plus this, and the sum plus this, stays finite. */
+double pe_vector_harmless(enum pe_dtype dtype);
 /* out = x*scale + added. added may be out itself, or NULL for nothing. */
 void pe_vector_scale_add(enum pe_dtype dtype, void *out, const void *x, double scale, const void *added,
                          size_t n);

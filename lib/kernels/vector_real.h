@@ -4,13 +4,13 @@
  */
 
 /* The bits of positive numbers are in their order, with the infinity above all numbers and NaN above it. */
-static REAL NAMED(largest)(const REAL *x, size_t n) {
-    const BITS minus_infinity = ~MAGNITUDE | INFINITE;
+static REAL NAMED(largest)(const REAL *x, size_t n, bool skip_minus_infinity) {
+    const BITS skipped = ~MAGNITUDE | (skip_minus_infinity ? INFINITE : 0); /* else -0: no matter */
     BITS most = 0;
     for (size_t i = 0; i < n; i++) {
         BITS bits;
         memcpy(&bits, &x[i], sizeof bits);
-        BITS magnitude = bits == minus_infinity ? 0 : bits & MAGNITUDE;
+        BITS magnitude = bits == skipped ? 0 : bits & MAGNITUDE;
         most = magnitude > most ? magnitude : most;
     }
     most = most > INFINITE ? INFINITE : most;

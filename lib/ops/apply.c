@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * apply: embeddings [B, T, D] * scale + PE [T, D], the sum that enters the first layer of a Transformer.
+ *
+ *     out = fl(fl(x*scale) + fl(PE))
+ *
+ * each step rounded in float32 (in float64 for float64 results), so the result has the same bits as the plain
+ * expression in any tensor library that holds the exact PE. 16-bit types are widened to float32 and the sum
+ * is rounded once: bfloat16 keeps 8 bits, and a model that adds in it loses the position.
+ *
+ * A part is a block of rows t. Where the positions are shared by the batch, PE is made once per part, in the
+ * place of the first sequence's result, and added to the others before it is overwritten: no memory but the
+ * result.
+ *
+ * Overflow is settled before the work starts. When |x*scale| stays below a quarter of the last place of the
+ * largest number, adding any finite PE cannot round to infinity. Otherwise, and for 16-bit results, PE is
+ * made at once and its largest magnitude decides; only where that does not suffice is each sum looked at.
+ */
+#include "kernels/vector.h"
+#include "ops/operand.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PART_ITEMS ((size_t)16384) /* of PE in one part: it stays in the cache for the whole batch */
+#define CHUNK      128
+
+struct apply {
+    const struct pe_plan *plan; /* makes PE; NULL when nothing is added or PE is made already */
+    struct pe_positions positions;
+    const unsigned char *x, *added; /* real; added [T, D] or NULL */
+    unsigned char *out;             /* dtype */
+    enum pe_dtype real, dtype;
+    size_t real_size, size;
+    size_t batch, length, width; /* positions per sequence: batch 1 and length B*T */
+    size_t part_rows;
+    double scale;
+};
+
+/* One run of n numbers from element `first` of x and out; added is real, or NULL. */
+static void run_add(const struct apply *op, size_t first, const void *added, size_t n) {
+    const unsigned char *x = op->x + first * op->real_size;
+    unsigned char *out = op->out + first * op->size;
+    if (op->dtype == op->real) {
+        pe_vector_scale_add(op->real, out, x, op->scale, added, n);
+        return;
+    }
+    double chunk[CHUNK];
+    for (size_t i = 0, step; i < n; i += step) {
+        step = n - i < CHUNK ? n - i : CHUNK;
+        const unsigned char *some = added ? (const unsigned char *)added + i * op->real_size : NULL;
+        pe_vector_scale_add(op->real, chunk, x + i * op->real_size, op->scale, some, step);
+        pe_vector_store(op->real, chunk, step, op->dtype, out + i * op->size);
+    }
+}
+
+static void apply_part(const void *state, size_t part) {
+    const struct apply *op = state;
+    size_t row = part * op->part_rows;
+    size_t rows = op->length - row < op->part_rows ? op->length - row : op->part_rows;
+    size_t first = row * op->width, n = rows * op->width;
+    const void *added = op->added ? op->added + first * op->real_size : NULL;
+    if (op->plan) {
+        pe_encode_rows(op->plan, &op->positions, op->real, row, rows, op->out + first * op->size);
+        added = op->out + first * op->size;
+    }
+    for (size_t b = op->batch; b-- > 0;)
+        run_add(op, b * op->length * op->width + first, added, n);
+}
+
+/* ---- What could overflow --------------------------------------------------------------------------------
+ */
+
+/* Element i of the result is infinite. */
+static int overflow_fail(const struct apply *op, const struct pe_tensor *embeddings, size_t i,
+                         struct pe_error *err) {
+    char path[sizeof err->path];
+    pe_fail(err, PE_ERR_RANGE, pe_tensor_index_text(embeddings, i, path, sizeof path),
+            "scaled and with its position it is beyond the largest %s, %g", pe_dtype_name(op->dtype),
+            pe_vector_limit(op->dtype));
+    return pe_error_at(err, "embeddings");
+}
+
+/* Makes all results, as the parts will, and looks for an infinite one. */
+static int overflow_search(const struct apply *op, const struct pe_tensor *embeddings, struct pe_error *err) {
+    size_t period = op->length * op->width, count = op->batch * period;
+    double chunk[CHUNK];
+    for (size_t i = 0, step; i < count; i += step) {
+        size_t at = i % period;
+        step = period - at < CHUNK ? period - at : CHUNK;
+        run_add(op, i, op->added ? op->added + at * op->real_size : NULL, step);
+        pe_dtype_load(op->dtype, op->out + i * op->size, step, chunk);
+        for (size_t j = 0; j < step; j++) {
+            if (isinf(chunk[j]))
+                return overflow_fail(op, embeddings, i + j, err);
+        }
+    }
+    return PE_OK;
+}
+
+static int overflow_check(struct pe_arena *arena, struct apply *op, const struct pe_operand *x,
+                          struct pe_error *err) {
+    double most = x->largest * fabs(op->scale), most_added = 0;
+    bool narrow = op->dtype != op->real;
+    if (!narrow && most < pe_vector_harmless(op->real))
+        return PE_OK;
+    if (op->plan) {
+        struct pe_tensor added;
+        if (pe_tensor_alloc(arena, &added, op->real, 2, (size_t[2]){op->length, op->width}, err))
+            return pe_error_at(err, "embeddings");
+        pe_encode_rows(op->plan, &op->positions, op->real, 0, op->length, added.data);
+        most_added = pe_vector_largest(op->real, added.data, op->length * op->width, false);
+        op->added = added.data;
+        op->plan = NULL;
+    }
+    if (most + most_added < pe_vector_limit(op->dtype) / 2) /* leaves room for the roundings */
+        return PE_OK;
+    return overflow_search(op, &x->tensor, err);
+}
+
+/* ---- Opening --------------------------------------------------------------------------------------------
+ */
+
+static int shape_check(const struct pe_apply_args *args, struct pe_error *err) {
+    if (!args->embeddings)
+        return pe_fail(err, PE_ERR_MISSING, "embeddings", "is missing");
+    const struct pe_tensor *x = args->embeddings;
+    char shape[128];
+    if (x->rank != 2 && x->rank != 3)
+        return pe_fail(err, PE_ERR_SHAPE, "embeddings", "has shape %s, allowed are [T, D] and [B, T, D]",
+                       pe_tensor_shape_text(x, shape, sizeof shape));
+    if (args->plan && pe_encoding_adds(pe_plan_row(args->plan)) &&
+        x->dim[x->rank - 1] != pe_plan_width(args->plan))
+        return pe_fail(
+            err, PE_ERR_SHAPE, "embeddings", "has shape %s, so D = %zu, but the encoding has D = %zu",
+            pe_tensor_shape_text(x, shape, sizeof shape), x->dim[x->rank - 1], pe_plan_width(args->plan));
+    return PE_OK;
+}
+
+static int scale_read(const struct pe_apply_args *args, struct apply *op, struct pe_error *err) {
+    op->scale = args->scale_mode == PE_EMBEDDING_SCALE_NUMBER ? args->scale : 1;
+    if (args->scale_mode == PE_EMBEDDING_SCALE_SQRT_D_MODEL)
+        op->scale = sqrt((double)op->width);
+    if (!isfinite(op->scale))
+        return pe_fail(err, PE_ERR_NONFINITE, "embedding_scale", "got %g, allowed are finite numbers",
+                       op->scale);
+    if (fabs(op->scale) > pe_vector_limit(op->real))
+        return pe_fail(err, PE_ERR_RANGE, "embedding_scale", "got %g, allowed are numbers up to %g for %s",
+                       op->scale, pe_vector_limit(op->real), pe_dtype_name(op->real));
+    if (op->real == PE_DTYPE_F32)
+        op->scale = (double)(float)op->scale;
+    return PE_OK;
+}
+
+/* Sizes and positions: sequences that have positions of their own are one long sequence. */
+static int rows_read(const struct pe_apply_args *args, struct apply *op, struct pe_error *err) {
+    const struct pe_tensor *x = args->embeddings;
+    op->batch = x->rank == 3 ? x->dim[0] : 1;
+    op->length = x->dim[x->rank - 2];
+    op->width = x->dim[x->rank - 1];
+    op->positions = (struct pe_positions){.length = op->length, .axes = 1, .step = 1};
+    if (args->positions) {
+        op->positions = *args->positions;
+        if (pe_positions_fit(&op->positions, x->rank == 3 ? op->batch : 0, op->length, "positions", err))
+            return err->code;
+    }
+    if (op->plan && pe_positions_admit(op->plan, &op->positions, "positions", err))
+        return err->code;
+    if (op->positions.batch) {
+        op->length *= op->batch;
+        op->batch = 1;
+    }
+    op->part_rows = op->width && op->width < PART_ITEMS ? PART_ITEMS / op->width : 1;
+    return PE_OK;
+}
+
+static int apply_fill(struct pe_arena *arena, struct apply *op, struct pe_tensor *out,
+                      const struct pe_apply_args *args, struct pe_error *err) {
+    const struct pe_tensor *x = args->embeddings;
+    op->dtype = args->dtype ? args->dtype : x->dtype;
+    op->real = op->dtype == PE_DTYPE_F64 ? PE_DTYPE_F64 : PE_DTYPE_F32;
+    op->real_size = pe_dtype_size(op->real);
+    op->size = pe_dtype_size(op->dtype);
+    struct pe_operand operand;
+    struct pe_operand_rule rule = {.name = "embeddings", .real = op->real};
+    if (rows_read(args, op, err) || scale_read(args, op, err) ||
+        pe_operand_read(arena, &operand, x, &rule, err))
+        return err->code;
+    op->x = operand.tensor.data;
+    if (pe_tensor_alloc(arena, out, op->dtype, x->rank, x->dim, err))
+        return pe_error_at(err, "embeddings");
+    op->out = out->data;
+    return overflow_check(arena, op, &operand, err);
+}
+
+static double cost_ns(const struct apply *op) {
+    double made = op->plan ? (double)op->length * pe_encoding_row_ns(op->plan) : 0;
+    return made + 0.5 * (double)op->batch * (double)op->length * (double)op->width;
+}
+
+int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *out,
+                  const struct pe_apply_args *theirs, struct pe_error *err) {
+    struct pe_apply_args args;
+    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) || shape_check(&args, err))
+        return err->code;
+    struct apply *op = pe_arena_array(arena, 1, sizeof *op, err);
+    if (!op)
+        return err->code;
+    const struct pe_encoding *row = args.plan ? pe_plan_row(args.plan) : NULL;
+    if (row && pe_encoding_adds(row))
+        op->plan = args.plan;
+    else if (row && row->info.family != PE_FAMILY_NONE)
+        return pe_encoding_unsupported(row, "is not added to embeddings", err);
+    if (apply_fill(arena, op, out, &args, err))
+        return err->code;
+    bool any = op->length && op->width && op->batch;
+    *work = (struct pe_work){
+        .n_parts = any ? op->length / op->part_rows + (op->length % op->part_rows != 0) : 0,
+        .cost_ns = cost_ns(op),
+        .state = op,
+        .run = apply_part,
+    };
+    return PE_OK;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Attention from the inside: what attention_input.c reads, attention.c plans and attention_run.c computes.
+ */
+#ifndef PE_ATTENTION_H
+#define PE_ATTENTION_H
+
+#include "kernels/linalg.h"
+#include "ops/mask.h"
+
+/* The vectors that are multiplied. With an absolute encoding q is the projection of x + p; what x and p alone
+ * contribute are streams of their own, there when content, position or terms are asked for. */
+enum pe_stream_name {
+    PE_STREAM_Q,
+    PE_STREAM_K,
+    PE_STREAM_V,
+    PE_STREAM_Q_CONTENT,
+    PE_STREAM_K_CONTENT,
+    PE_STREAM_Q_POSITION,
+    PE_STREAM_K_POSITION,
+    PE_STREAM_COUNT
+};
+
+/* Vectors [B, heads, rows, width] wherever they lie: vector t of head h of sequence b begins at element
+ * b*batch + h*head + t*ld of data. `heads` may divide the heads H of the queries. When w is there, data is
+ * filled during the run: it is source [B, rows, inner] times the head's columns of w [inner, heads*width]. */
+struct pe_stream {
+    const unsigned char *data;
+    size_t batch, head, ld;
+    size_t heads, rows, width;
+    const unsigned char *source, *w;
+    size_t source_batch, inner;
+    unsigned char *projected; /* data, writable */
+};
+
+/* Element (b, h, i, j) at b*batch + h*head + i*row + j; strides of 0 broadcast. */
+struct pe_attention_bias {
+    const unsigned char *data; /* NULL: none */
+    size_t batch, head, row;
+    double largest;
+};
+
+/* One result: rows of `width` numbers in the type of the arithmetic, and rounded, which is the same memory
+ * when the types are the same. real NULL: neither asked for nor needed; out NULL: not asked for. */
+struct pe_attention_rows {
+    unsigned char *real, *out;
+    size_t width;
+};
+
+#define PE_TERMS 4
+
+struct pe_attention {
+    enum pe_dtype real, dtype; /* of the arithmetic and of the results */
+    size_t real_size, size;
+    int rank;     /* of the weights: 2 to 4 */
+    bool batched; /* there is an axis B */
+    bool added;   /* an absolute encoding was added to the embeddings */
+    bool projects;
+    size_t batch, heads, key_heads, queries, keys, width, value_width;
+    double scale;
+    struct pe_stream stream[PE_STREAM_COUNT];
+    struct pe_attention_bias bias;
+    struct pe_mask mask;
+    struct pe_attention_rows weights, logits, content, position, output, terms[PE_TERMS];
+    /* A unit is `unit_heads` heads of one sequence; either it is cut into blocks of rows, or several make a
+     * part. */
+    size_t unit_heads, units, block_rows, blocks, part_units;
+};
+
+/* Reads and checks all inputs; fills everything up to mask. */
+int pe_attention_read(struct pe_arena *arena, struct pe_attention *a, const struct pe_attention_args *args,
+                      struct pe_error *err);
+/* A pe_work's run. */
+void pe_attention_part(const void *attention, size_t part);
+
+/* One block of rows first .. first+n-1 of head h of sequence b. */
+struct pe_attention_block {
+    const struct pe_attention *a;
+    size_t b, h, first, n;
+};
+/* The block's place in rows of a result. */
+unsigned char *pe_block_place(const struct pe_attention_block *block, const struct pe_attention_rows *rows);
+/* scale * q . k of two streams into [n, Tk]. */
+void pe_block_multiply(const struct pe_attention_block *block, enum pe_stream_name q, enum pe_stream_name k,
+                       unsigned char *out);
+/* The row of the bias for query i, or NULL. */
+const unsigned char *pe_block_bias(const struct pe_attention_block *block, size_t i);
+/* terms.c: logits, content, position and terms, from scores = scale * q . k [n, Tk]. */
+void pe_block_explain(const struct pe_attention_block *block, const unsigned char *scores);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The reading of attention's inputs, between its two files.
+ */
+#ifndef PE_ATTENTION_INPUT_H
+#define PE_ATTENTION_INPUT_H
+
+#include "ops/attention.h"
+#include "ops/axes.h"
+#include "ops/operand.h"
+
+/* While reading. largest[] bounds the numbers of each stream. */
+struct pe_reader {
+    struct pe_arena *arena;
+    const struct pe_attention_args *args;
+    struct pe_attention *a;
+    struct pe_axes axes;
+    double largest[PE_STREAM_COUNT];
+    unsigned outputs;
+};
+
+/* A posted tensor in the type of the arithmetic. */
+int pe_reader_operand(const struct pe_reader *r, struct pe_operand *out, const struct pe_tensor *in,
+                      const char *field, struct pe_error *err);
+/* Are the posted positions as many as the queries and the keys? */
+int pe_reader_positions(const struct pe_reader *r, struct pe_error *err);
+/* attention_embed.c: embeddings, encoding and weights. */
+int pe_reader_embeddings(struct pe_reader *r, struct pe_error *err);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * One part of attention: a block of queries of one head against all its keys.
+ *
+ *     project   q, k, v = x.w               embeddings only
+ *     rotate                                (a rotary encoding turns copies of q and k here)
+ *     multiply  s = scale * q.k^T
+ *     bias      s += b                      (a relative encoding adds its term here, then the posted bias)
+ *     softmax   w_j = exp(s_j - max) / sum  over the visible keys, in place, with the bias and the mask
+ *     multiply  o = w.v
+ *     mix                                   (an encoding with position vectors in the values adds here)
+ *
+ * The three places are where encodings of other families enter; nothing else knows of them.
+ */
+#include "ops/attention.h"
+
+#include "kernels/vector.h"
+
+unsigned char *pe_block_place(const struct pe_attention_block *block, const struct pe_attention_rows *rows) {
+    const struct pe_attention *a = block->a;
+    size_t row = (block->b * a->heads + block->h) * a->queries + block->first;
+    return rows->real + row * rows->width * a->real_size;
+}
+
+/* Vector `row` of the stream's head for query head h, and those after it. */
+static struct pe_const_matrix stream_rows(const struct pe_attention_block *block, enum pe_stream_name name,
+                                          size_t row) {
+    const struct pe_attention *a = block->a;
+    const struct pe_stream *s = &a->stream[name];
+    size_t head = block->h / (a->heads / s->heads);
+    size_t first = block->b * s->batch + head * s->head + row * s->ld;
+    return (struct pe_const_matrix){.data = s->data + first * a->real_size, .ld = s->ld};
+}
+
+void pe_block_multiply(const struct pe_attention_block *block, enum pe_stream_name q, enum pe_stream_name k,
+                       unsigned char *out) {
+    const struct pe_attention *a = block->a;
+    struct pe_gemm gemm = {.dtype = a->real,
+                           .b_transposed = true,
+                           .m = block->n,
+                           .n = a->keys,
+                           .k = a->width,
+                           .alpha = a->scale,
+                           .a = stream_rows(block, q, block->first),
+                           .b = stream_rows(block, k, 0),
+                           .c = {.data = out, .ld = a->keys}};
+    pe_gemm_run(&gemm);
+}
+
+const unsigned char *pe_block_bias(const struct pe_attention_block *block, size_t i) {
+    const struct pe_attention_bias *bias = &block->a->bias;
+    if (!bias->data)
+        return NULL;
+    size_t first = block->b * bias->batch + block->h * bias->head + i * bias->row;
+    return bias->data + first * block->a->real_size;
+}
+
+/* scores [n, Tk] become weights. */
+static void block_softmax(const struct pe_attention_block *block, unsigned char *scores) {
+    const struct pe_attention *a = block->a;
+    struct pe_softmax row = {.dtype = a->real, .n = a->keys};
+    for (size_t i = 0; i < block->n; i++) {
+        row.bias = pe_block_bias(block, block->first + i);
+        pe_mask_row(&a->mask, block->b, block->first + i, &row);
+        pe_softmax_run(&row, scores + i * a->keys * a->real_size);
+    }
+}
+
+static void block_output(const struct pe_attention_block *block, const unsigned char *weights) {
+    const struct pe_attention *a = block->a;
+    struct pe_gemm gemm = {.dtype = a->real,
+                           .m = block->n,
+                           .n = a->value_width,
+                           .k = a->keys,
+                           .alpha = 1,
+                           .a = {.data = weights, .ld = a->keys},
+                           .b = stream_rows(block, PE_STREAM_V, 0),
+                           .c = {.data = pe_block_place(block, &a->output), .ld = a->value_width}};
+    pe_gemm_run(&gemm);
+}
+
+/* Rounds the block of one result to the type asked for. */
+static void block_store(const struct pe_attention_block *block, const struct pe_attention_rows *rows) {
+    const struct pe_attention *a = block->a;
+    if (!rows->out)
+        return;
+    unsigned char *real = pe_block_place(block, rows);
+    size_t item = (size_t)(real - rows->real) / a->real_size;
+    pe_vector_store(a->real, real, block->n * rows->width, a->dtype, rows->out + item * a->size);
+}
+
+static void block_run(const struct pe_attention_block *block) {
+    const struct pe_attention *a = block->a;
+    unsigned char *scores = pe_block_place(block, &a->weights);
+    pe_block_multiply(block, PE_STREAM_Q, PE_STREAM_K, scores);
+    pe_block_explain(block, scores);
+    block_softmax(block, scores);
+    if (a->output.real)
+        block_output(block, scores);
+    block_store(block, &a->weights);
+    block_store(block, &a->logits);
+    block_store(block, &a->content);
+    block_store(block, &a->position);
+    block_store(block, &a->output);
+    for (size_t i = 0; i < PE_TERMS; i++)
+        block_store(block, &a->terms[i]);
+}
+
+/* x [rows, inner] . w[:, head] of the stream's head. */
+static void stream_project(const struct pe_attention *a, const struct pe_stream *s, size_t b, size_t head) {
+    size_t item = a->real_size;
+    struct pe_gemm gemm = {.dtype = a->real,
+                           .m = s->rows,
+                           .n = s->width,
+                           .k = s->inner,
+                           .alpha = 1,
+                           .a = {.data = s->source + b * s->source_batch * item, .ld = s->inner},
+                           .b = {.data = s->w + head * s->width * item, .ld = s->heads * s->width},
+                           .c = {.data = s->projected + (b * s->batch + head * s->head) * item, .ld = s->ld}};
+    pe_gemm_run(&gemm);
+}
+
+/* The vectors of the unit's heads h .. h+unit_heads-1. Units share no head of any stream. */
+static void unit_project(const struct pe_attention *a, size_t b, size_t h) {
+    for (size_t i = 0; i < PE_STREAM_COUNT; i++) {
+        const struct pe_stream *s = &a->stream[i];
+        size_t group = s->w ? a->heads / s->heads : 1;
+        for (size_t head = h / group; s->w && head * group < h + a->unit_heads; head++)
+            stream_project(a, s, b, head);
+    }
+}
+
+static void unit_run(const struct pe_attention *a, size_t unit, size_t first, size_t n) {
+    size_t units_per_batch = a->heads / a->unit_heads;
+    size_t b = unit / units_per_batch, h = unit % units_per_batch * a->unit_heads;
+    unit_project(a, b, h);
+    for (size_t i = 0; i < a->unit_heads; i++) {
+        struct pe_attention_block block = {.a = a, .b = b, .h = h + i, .first = first, .n = n};
+        block_run(&block);
+    }
+}
+
+void pe_attention_part(const void *state, size_t part) {
+    const struct pe_attention *a = state;
+    if (a->blocks > 1) {
+        size_t first = part % a->blocks * a->block_rows;
+        size_t n = a->queries - first < a->block_rows ? a->queries - first : a->block_rows;
+        unit_run(a, part / a->blocks, first, n);
+        return;
+    }
+    for (size_t i = 0, unit = part * a->part_units; i < a->part_units && unit < a->units; i++, unit++)
+        unit_run(a, unit, 0, a->queries);
+}

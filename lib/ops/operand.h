@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the operations share: reading their arguments and posted tensors.
+ */
+#ifndef PE_OPERAND_H
+#define PE_OPERAND_H
+
+#include "encodings/encoding.h"
+
+/* A caller's struct of arguments, which may be older (shorter) or newer than ours, into ours [size bytes];
+ * the rest is cleared. A newer one may ask for what this library does not know: only zeros may be there. */
+int pe_args_copy(void *ours, size_t size, const void *theirs, size_t their_size, struct pe_error *err);
+
+/* A posted tensor, checked and ready for arithmetic in `real` (float32 or float64). */
+struct pe_operand {
+    struct pe_tensor tensor; /* aligned, of dtype real: a view of what was posted, or an arena copy */
+    double largest;          /* of the finite |x| */
+};
+
+/* `name` is the field. minus_infinity: allowed. */
+struct pe_operand_rule {
+    const char *name;
+    enum pe_dtype real;
+    bool minus_infinity;
+};
+int pe_operand_read(struct pe_arena *arena, struct pe_operand *out, const struct pe_tensor *in,
+                    const struct pe_operand_rule *rule, struct pe_error *err);
+
+/* Is it added to embeddings? */
+bool pe_encoding_adds(const struct pe_encoding *row);
+/* PE_ERR_UNSUPPORTED at `encoding.type`: "alibi <cannot>; it can: bias, attention". */
+int pe_encoding_unsupported(const struct pe_encoding *row, const char *cannot, struct pe_error *err);
+/* A rough cost of one vector. */
+double pe_encoding_row_ns(const struct pe_plan *plan);
+/* The positions for n rows [batch, length]: PE_ERR_SHAPE at `field` otherwise. batch 0: no such axis. */
+int pe_positions_fit(const struct pe_positions *positions, size_t batch, size_t length, const char *field,
+                     struct pe_error *err);
+/* As pe_encode_check, with the field named. */
+int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *positions, const char *field,
+                       struct pe_error *err);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Where a logit comes from. With an absolute encoding p added to the content x before the projections,
+ *
+ *     (x_i + p_i)Wq . (x_j + p_j)Wk = x_iWq . x_jWk   content to content: what the token asks for
+ *                                   + x_iWq . p_jWk   content to position: which places this token looks at
+ *                                   + p_iWq . x_jWk   position to content: which tokens this place looks for
+ *                                   + p_iWq . p_jWk   position to position: the attention of the places alone
+ *
+ * (Ke et al. 2021, "Rethinking positional encoding", equation 6). The terms are products of their own and not
+ * parts of the logits' sum, so their sum is the logit only up to the roundings.
+ */
+#include "ops/attention.h"
+
+#include "kernels/vector.h"
+
+#include <string.h>
+
+/* out [n, Tk] = scores + bias. */
+static void logits_run(const struct pe_attention_block *block, const unsigned char *scores,
+                       unsigned char *out) {
+    const struct pe_attention *a = block->a;
+    size_t row_bytes = a->keys * a->real_size;
+    for (size_t i = 0; i < block->n; i++) {
+        const unsigned char *bias = pe_block_bias(block, block->first + i);
+        if (bias)
+            pe_vector_add(a->real, out + i * row_bytes, scores + i * row_bytes, bias, a->keys);
+        else if (row_bytes)
+            memcpy(out + i * row_bytes, scores + i * row_bytes, row_bytes);
+    }
+}
+
+static void content_run(const struct pe_attention_block *block, const unsigned char *scores,
+                        unsigned char *out) {
+    const struct pe_attention *a = block->a;
+    if (a->added)
+        pe_block_multiply(block, PE_STREAM_Q_CONTENT, PE_STREAM_K_CONTENT, out);
+    else
+        memcpy(out, scores, block->n * a->keys * a->real_size);
+}
+
+/* The bias, or what the encoding changed in the logits. */
+static void position_run(const struct pe_attention_block *block, unsigned char *out) {
+    const struct pe_attention *a = block->a;
+    if (a->added) {
+        pe_vector_subtract(a->real, out, pe_block_place(block, &a->logits),
+                           pe_block_place(block, &a->content), block->n * a->keys);
+        return;
+    }
+    size_t row_bytes = a->keys * a->real_size;
+    for (size_t i = 0; i < block->n; i++) {
+        const unsigned char *bias = pe_block_bias(block, block->first + i);
+        if (bias)
+            memcpy(out + i * row_bytes, bias, row_bytes);
+        else
+            memset(out + i * row_bytes, 0, row_bytes);
+    }
+}
+
+void pe_block_explain(const struct pe_attention_block *block, const unsigned char *scores) {
+    static const enum pe_stream_name terms[PE_TERMS][2] = {
+        {PE_STREAM_Q_CONTENT, PE_STREAM_K_CONTENT},
+        {PE_STREAM_Q_CONTENT, PE_STREAM_K_POSITION},
+        {PE_STREAM_Q_POSITION, PE_STREAM_K_CONTENT},
+        {PE_STREAM_Q_POSITION, PE_STREAM_K_POSITION},
+    };
+    const struct pe_attention *a = block->a;
+    if (a->logits.real)
+        logits_run(block, scores, pe_block_place(block, &a->logits));
+    if (a->content.real)
+        content_run(block, scores, pe_block_place(block, &a->content));
+    if (a->position.real)
+        position_run(block, pe_block_place(block, &a->position));
+    for (size_t i = 0; i < PE_TERMS && a->terms[i].real; i++)
+        pe_block_multiply(block, terms[i][0], terms[i][1], pe_block_place(block, &a->terms[i]));
+}
