@@ -39,15 +39,15 @@ const struct pe_field pe_positions_fields[] = {
                   .def = "1", .doc = "distance of neighbours in a range; needs count"},
     [ROW_COUNT] = {PE_FIELD(pe_positions_rule, count), .min = 0, .max = PE_POSITION_MAX,
                    .doc = "number of positions in a range: start + i*step, rounded once"},
-    [ROW_GRID] = {PE_FIELD(pe_positions_rule, grid), .shape = "[axes]",
+    [ROW_GRID] = {PE_FIELD(pe_positions_rule, grid), .flags = PE_FIELD_NUMBERS, .shape = "[axes]",
                   .doc = "sizes of a grid, e.g. [height, width]: its coordinates row by row"},
-    [ROW_MASK] = {PE_FIELD(pe_positions_rule, mask), .shape = "[T] or [B, T]",
+    [ROW_MASK] = {PE_FIELD(pe_positions_rule, mask), .flags = PE_FIELD_NUMBERS, .shape = "[T] or [B, T]",
                   .doc = "1 for a token, 0 for padding; needs rule"},
     [ROW_RULE] = {PE_FIELD(pe_positions_rule, rule), .choices = rules,
                   .doc = "how a model counts positions under a padding mask"},
     [ROW_PADDING_IDX] = {PE_FIELD(pe_positions_rule, padding_idx), .min = 0, .max = PADDING_IDX_MAX,
                          .def = "1", .doc = "position of padding under the rules roberta and fairseq"},
-    [ROW_LENGTHS] = {PE_FIELD(pe_positions_rule, lengths), .shape = "[N]",
+    [ROW_LENGTHS] = {PE_FIELD(pe_positions_rule, lengths), .flags = PE_FIELD_NUMBERS, .shape = "[N]",
                      .doc = "lengths of documents packed one after the other: each counts from 0"},
 };
 const size_t pe_positions_n_fields = PE_COUNT(pe_positions_fields);
