@@ -68,7 +68,7 @@ MAIN_SRC := $(wildcard server/main.c)
 UNIT_SRC := $(wildcard tests/unit/*.c tests/properties/*.c tests/faults/*.c)
 HEADERS := $(wildcard lib/include/*.h lib/*/*.h server/*.h server/*/*.h)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
-SERVER_OBJ := $(SERVER_SRC:%.c=$(B)/%.o)
+SERVER_OBJ := $(SERVER_SRC:%.c=$(B)/%.o) $(B)/config/presets.o
 MAIN_OBJ := $(MAIN_SRC:%.c=$(B)/%.o)
 UNIT_OBJ := $(UNIT_SRC:%.c=$(B)/%.o)
 OBJ := $(LIB_OBJ) $(SERVER_OBJ) $(MAIN_OBJ) $(UNIT_OBJ)
@@ -103,6 +103,11 @@ $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	@echo "  CC $(FLAVOUR) $<"
 	@$(COMPILE) $(if $(filter lib/kernels/%,$<),$(KERNEL_OPT)) $(INC_$(firstword $(subst /, ,$<))) -MMD -MP -c -o $@ $<
+
+# Files that are part of the program: their bytes as an object.
+$(B)/config/%.o: config/%.json
+	@mkdir -p $(@D)
+	@$(LD) -r -b binary -z noexecstack -o $@ $<
 
 $(B)/libposenc.a: $(LIB_OBJ)
 	@rm -f $@

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Presets: names for encodings as projects use them. The file config/presets.json holds the same entries, in
- * the same form, and is where a site adds its own.
+ * Presets: names for encodings as projects use them. Those of config/presets.json are built in; the file that
+ * the option presets_file names has the same form, and adds to them or replaces them.
  */
 #include "wire/bind_value.h"
 
@@ -93,55 +93,13 @@ static int presets_add(struct presets *presets, const json_t *root, struct pe_er
     return PE_OK;
 }
 
-/* The daemon works without any file: these are config/presets.json, checked by a test to be the same. */
-static const char *const built_in[] = {
-    "{\"vaswani\":{\"doc\":\"Attention Is All You Need, section 3.5; the PyTorch tutorials\","
-    "\"encoding\":{\"type\":\"sinusoidal\",\"layout\":\"interleaved\",\"denominator\":\"half\"}},",
-    "\"tensor2tensor\":{\"doc\":\"tensor2tensor get_timing_signal_1d\","
-    "\"encoding\":{\"type\":\"sinusoidal\",\"layout\":\"halves\",\"denominator\":\"half_minus_one\",\"odd\":"
-    "\"zero\"}},",
-    "\"fairseq\":{\"doc\":\"fairseq SinusoidalPositionalEmbedding, M2M100, NLLB: padding_idx 1 is a row of "
-    "zeros, "
-    "real tokens start at 2 (positions by the rule fairseq)\","
-    "\"encoding\":{\"type\":\"sinusoidal\",\"layout\":\"halves\",\"denominator\":\"half_minus_one\",\"odd\":"
-    "\"zero\","
-    "\"padding_idx\":1}},",
-    "\"whisper\":{\"doc\":\"Whisper's audio encoder: sinusoids(length, channels)\","
-    "\"encoding\":{\"type\":\"sinusoidal\",\"layout\":\"halves\",\"denominator\":\"half_minus_one\",\"odd\":"
-    "\"reject\"}},",
-    "\"marian\":{\"doc\":\"Marian, Pegasus, RoFormer, the TensorFlow tutorial\","
-    "\"encoding\":{\"type\":\"sinusoidal\",\"layout\":\"halves\",\"denominator\":\"half\",\"odd\":\"reject\"}"
-    "},",
-    "\"ddpm\":{\"doc\":\"DDPM timestep embedding (downscale_freq_shift 1)\","
-    "\"encoding\":{\"type\":\"sinusoidal\",\"layout\":\"halves\",\"denominator\":\"half_minus_one\",\"odd\":"
-    "\"zero\"}},",
-    "\"bert\":{\"doc\":\"BERT's learned table: the first token is row 0; give its table\","
-    "\"encoding\":{\"type\":\"learned\",\"offset\":0}},",
-    "\"roberta\":{\"doc\":\"RoBERTa's learned table: plain position 0 is row 2; with the rule roberta, whose "
-    "ids are "
-    "rows already, set offset 0; give its table\","
-    "\"encoding\":{\"type\":\"learned\",\"offset\":2}},",
-    "\"opt\":{\"doc\":\"OPT's and BART's learned table: plain position 0 is row 2; with the rule opt, whose "
-    "ids are "
-    "rows already, set offset 0; give its table\","
-    "\"encoding\":{\"type\":\"learned\",\"offset\":2}}}",
-};
+/* config/presets.json, built into the program (see the Makefile), so that it works without any file. The
+ * linker names the bytes after the file. */
+extern const char _binary_config_presets_json_start[], _binary_config_presets_json_end[];
 
 static json_t *built_in_json(void) {
-    size_t n = 0;
-    for (size_t i = 0; i < PE_COUNT(built_in); i++)
-        n += strlen(built_in[i]);
-    char *text = malloc(n + 1);
-    if (!text)
-        return NULL;
-    n = 0;
-    for (size_t i = 0; i < PE_COUNT(built_in); i++) {
-        memcpy(text + n, built_in[i], strlen(built_in[i]));
-        n += strlen(built_in[i]);
-    }
-    json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL);
-    free(text);
-    return root;
+    const char *start = _binary_config_presets_json_start;
+    return json_loadb(start, (size_t)(_binary_config_presets_json_end - start), JSON_REJECT_DUPLICATES, NULL);
 }
 
 static int presets_file(struct presets *presets, const char *file, struct pe_error *err) {
