@@ -9,10 +9,8 @@
 
 #include "kernels/vector.h"
 
-* /
-
-    /* Rows [B, T, D] that streams are made of: the embeddings, the vectors of positions, or their sum. */
-    struct source {
+/* Rows [B, T, D] that streams are made of: the embeddings, the vectors of positions, or their sum. */
+struct source {
     const unsigned char *data;
     size_t batch; /* stride; 0 when shared */
     double largest;

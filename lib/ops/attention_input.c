@@ -13,7 +13,7 @@
 int pe_reader_operand(const struct pe_reader *r, struct pe_operand *out, const struct pe_tensor *in,
                       const char *field, struct pe_error *err) {
     struct pe_operand_rule rule = {.name = field, .real = r->a->real};
-    return pe_reader_operand(r->arena, out, in, &rule, err);
+    return pe_operand_read(r->arena, out, in, &rule, err);
 }
 
 int pe_reader_positions(const struct pe_reader *r, struct pe_error *err) {
@@ -147,7 +147,7 @@ static int bias_read(struct pe_reader *r, struct pe_error *err) {
             pe_tensor_shape_text(in, got, sizeof got), pe_tensor_shape_text(&full, wanted, sizeof wanted));
     struct pe_operand operand;
     struct pe_operand_rule rule = {.name = "bias", .real = a->real, .minus_infinity = true};
-    if (pe_reader_operand(r->arena, &operand, in, &rule, err))
+    if (pe_operand_read(r->arena, &operand, in, &rule, err))
         return err->code;
     a->bias.data = operand.tensor.data;
     a->bias.largest = operand.largest;
