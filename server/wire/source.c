@@ -299,7 +299,9 @@ static bool piece_done(struct source *source, const struct piece *piece) {
     return !block_next(source, piece->item);
 }
 
-size_t source_pull(struct source *source, char *out, size_t room) {
+/* Bytes of the pieces as they fit, in whole numbers; at least one while there are any and room >=
+ * SOURCE_ROOM. */
+static size_t pull_pieces(struct source *source, char *out, size_t room) {
     size_t total = 0;
     while (source->at < source->n && !source->failed) {
         const struct piece *piece = &source->pieces[source->at];
@@ -309,6 +311,31 @@ size_t source_pull(struct source *source, char *out, size_t room) {
         source->at++;
         source->done = source->rows_done = source->block_n = source->block_at = 0;
         source->block = NULL;
+    }
+    return total;
+}
+
+size_t source_pull(struct source *source, char *out, size_t room) {
+    size_t total = 0;
+    while (total < room) {
+        if (source->spill_at < source->spill_n) {
+            size_t left = source->spill_n - source->spill_at, n = left < room - total ? left : room - total;
+            memcpy(out + total, source->spill + source->spill_at, n);
+            source->spill_at += n;
+            total += n;
+            continue;
+        }
+        bool direct = room - total >= SOURCE_ROOM;
+        size_t n = direct ? pull_pieces(source, out + total, room - total)
+                          : pull_pieces(source, source->spill, SOURCE_ROOM);
+        if (!n)
+            break;
+        if (direct) {
+            total += n;
+        } else {
+            source->spill_n = n;
+            source->spill_at = 0;
+        }
     }
     return total;
 }

@@ -10,6 +10,7 @@
 #include "wire/format.h"
 #include "wire/text.h"
 
+#define SOURCE_ROOM       160 /* of one number with its brackets, and more */
 #define SOURCE_MAX_PIECES (2 * RESULT_MAX + 2)
 
 enum piece_kind { PIECE_TEXT, PIECE_BINARY, PIECE_NESTED, PIECE_CSV };
@@ -29,8 +30,10 @@ struct source {
     const unsigned char *block; /* elements that are ready */
     size_t block_n, block_at;   /* in elements */
     size_t rows_done;
-    unsigned char *rows; /* memory for rows that are made here */
-    size_t rows_room;    /* rows that fit in it */
+    unsigned char *rows;     /* memory for rows that are made here */
+    size_t rows_room;        /* rows that fit in it */
+    char spill[SOURCE_ROOM]; /* bytes that did not fit the caller's last block */
+    size_t spill_n, spill_at;
     bool flat;
     bool failed; /* a number that the format cannot hold: the body ends short */
 };
@@ -43,7 +46,7 @@ int source_open(struct source *source, struct pe_arena *arena, const struct form
 int64_t source_length(const struct source *source);
 /* No more than so many bytes. */
 uint64_t source_bound(const struct source *source);
-/* The next bytes; 0 = the end (or failed). room >= 128. */
+/* The next bytes: all of `room`, but at the end; 0 = the end (or failed). */
 size_t source_pull(struct source *source, char *out, size_t room);
 void source_close(struct source *source);
 
