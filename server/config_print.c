@@ -12,14 +12,15 @@
 #define WIDTH  100 /* of --help */
 #define INDENT 4
 
-/* The largest unit in which it is a whole number; none for 0. */
-static void bytes_text(int64_t bytes, char *text, size_t size) {
+/* In the largest unit in which it is a whole number; returns whether that is plain bytes. */
+static bool bytes_text(int64_t bytes, char *text, size_t size) {
     static const char *const units[] = {"", "KiB", "MiB", "GiB", "TiB"};
     size_t unit = 0;
     for (; unit + 1 < PE_COUNT(units) && bytes != 0 && bytes % 1024 == 0; unit++) {
         bytes /= 1024;
     }
     snprintf(text, size, "%" PRId64 "%s", bytes, units[unit]);
+    return unit == 0;
 }
 
 bool config_value_text(const struct pe_field *row, const void *base, char *text, size_t size) {
@@ -30,15 +31,12 @@ bool config_value_text(const struct pe_field *row, const void *base, char *text,
     }
     if (row->kind == PE_KIND_INT) {
         int64_t value = *(const int64_t *)member;
-        bool automatic = (row->flags & PE_FIELD_AUTO) && value == 0;
         if (row->flags & PE_FIELD_BYTES) {
-            bytes_text(value, text, size);
-        } else if (automatic) {
-            snprintf(text, size, "auto");
-        } else {
-            snprintf(text, size, "%" PRId64, value);
+            return bytes_text(value, text, size);
         }
-        return !automatic && !(row->flags & PE_FIELD_BYTES);
+        bool automatic = (row->flags & PE_FIELD_AUTO) && value == 0;
+        snprintf(text, size, automatic ? "auto" : "%" PRId64, value);
+        return !automatic;
     }
     const char *name = row->kind == PE_KIND_CHOICE ? pe_choice_name(row->choices, *(const int *)member)
                                                    : *(const char *const *)member;

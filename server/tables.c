@@ -183,6 +183,10 @@ static int read_table(struct pe_arena *arena, struct table *table, const char *p
         return err->code;
     }
     for (size_t i = 0; i < table->n_tensors; i++) {
+        /* Posted tables are checked when they are bound to a field, and these here. */
+        if (pe_tensor_check_finite(&tensors[i].tensor, false, err)) {
+            return npy ? err->code : pe_error_at(err, tensors[i].name);
+        }
         tensors[i].digest = tensor_digest(&tensors[i].tensor);
     }
     table->tensors = tensors;
@@ -217,8 +221,9 @@ static int by_name(const void *a, const void *b) {
 /* The fault is in this file; of a long path the end matters. */
 static int fault_in(const char *path, struct pe_error *err) {
     char segment[112];
-    size_t n = strlen(path), max = sizeof segment - 4;
-    snprintf(segment, sizeof segment, "%s%s", n > max ? "..." : "", n > max ? path + n - max : path);
+    const size_t n = strlen(path), max = sizeof segment - 4;
+    snprintf(segment, sizeof segment, "%s%.*s", n > max ? "..." : "", (int)max,
+             n > max ? path + n - max : path);
     return pe_error_at(err, segment);
 }
 

@@ -27,7 +27,8 @@ struct table {
 };
 
 /* HANDLE. Reads all of `folder` ("" or NULL: no tables), at most `limit` bytes of files together. An error
- * names the file: a name with other characters than [A-Za-z0-9._-], two files of one name, a malformed file.
+ * names the file: a name with other characters than [A-Za-z0-9._-], two files of one name, a malformed file,
+ * a number that is not finite. Files with other suffixes and hidden ones are left out.
  */
 int tables_open(struct tables **tables, const char *folder, uint64_t limit, struct pe_error *err) PE_CHECKED;
 void tables_close(struct tables *tables);
