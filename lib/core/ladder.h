@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ladder of frequencies that sinusoids and rotations share: omega_i = base^(-i*num/den), held as turns
+ * t_i = omega_i / (2*pi) per unit of position.
+ */
+#ifndef PE_LADDER_H
+#define PE_LADDER_H
+
+#include "core/phase.h"
+
+/* Walks the geometric progression. `turns` is t_i of the current rung; whoever scales frequencies (rotary
+ * variants) changes a copy of it. */
+struct pe_ladder {
+    struct pe_wide turns, ratio;
+};
+
+/* The first rung, t_0 = 1/(2*pi). 1 <= base < infinity, num <= 2^20, 1 <= den <= 2^20. */
+void pe_ladder_start(struct pe_ladder *ladder, double base, uint32_t num, uint32_t den);
+void pe_ladder_next(struct pe_ladder *ladder);
+/* turns [n]: the whole ladder. */
+void pe_ladder_fill(struct pe_turn *turns, size_t n, double base, uint32_t num, uint32_t den);
+
+#endif

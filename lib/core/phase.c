@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Exact phase by integers. The angle position * omega is taken in turns, t = omega/(2*pi), because the whole
+ * turns then drop out of a product of integers for nothing:
+ *
+ *     frac(x * t) = (x * floor(t * 2^192)) mod 2^192        for a whole x below 2^64: three multiplications
+ *
+ * and a fractional x = m * 2^-f is the same product shifted right by f. 128 bits of it are kept. In floating
+ * point the same step costs 2^-53 of x*t, which at a million is already more than float32 shows and at 2^53
+ * is a whole radian.
+ *
+ * The fraction is folded into an octant, |r| <= 1/8 turn; a = 2*pi*r becomes a 64-bit mantissa, and Taylor's
+ * series in z = a^2 give sin a = a - a*(z/3! - z^2/5! + ...) and cos a = 1 - (z/2! - z^2/4! + ...), all in
+ * unsigned 64-bit fixed point. Integers rather than doubles: 11 bits more than a double has, no dependence on
+ * the compiler's contraction or the machine's rounding, and the same speed.
+ *
+ * Rounding is decided as Ziv did: if every number within the error bound of the 64-bit value rounds to the
+ * same element, that element is right. If not (one in 2^34 for float32), or if the folded phase is so small
+ * that 128 bits say too little about it, the element is computed again with 448 bits (core/wide.h). sin and
+ * cos of x*omega are transcendental for x != 0, so no value lies on a boundary and 448 bits always decide.
+ * float64 leaves only 11 bits for the test and takes the 64-bit value as it is: at most 0.51 units.
+ *
+ * Error of the 64-bit values, in units of 2^-64 of the value: the fraction is off by at most 3 of 2^-128
+ * turns and is at least 2^-64 (3 units); its mantissa, 2*pi and their product are cut once each (6); the
+ * series is within 6; the last product and its normalisation add 4. BOUND is above their sum; 5 is the most
+ * seen.
+ */
+#include "core/phase.h"
+
+#include <string.h>
+
+#define BOUND 32
+
+/* The rows below are compiled once per element type, with the format as constants. */
+#if defined(__GNUC__)
+#define INLINE inline __attribute__((always_inline))
+#else
+#define INLINE inline
+#endif
+
+/* ---- 64 x 64 -> 128 bits ------------------------------------------------------------------------------- */
+
+#if defined(__SIZEOF_INT128__) && !defined(PE_PORTABLE)
+__extension__ typedef unsigned __int128 uint128;
+
+static INLINE uint64_t mul_high(uint64_t a, uint64_t b, uint64_t *low) {
+    uint128 product = (uint128)a * b;
+    *low = (uint64_t)product;
+    return (uint64_t)(product >> 64);
+}
+#else
+static INLINE uint64_t mul_high(uint64_t a, uint64_t b, uint64_t *low) {
+    uint64_t a0 = a & UINT32_MAX, a1 = a >> 32, b0 = b & UINT32_MAX, b1 = b >> 32;
+    uint64_t cross = a1 * b0 + (a0 * b0 >> 32);
+    uint64_t middle = a0 * b1 + (cross & UINT32_MAX);
+    *low = a * b;
+    return a1 * b1 + (cross >> 32) + (middle >> 32);
+}
+#endif
+
+static INLINE uint64_t mul_top(uint64_t a, uint64_t b) {
+    uint64_t low;
+    return mul_high(a, b, &low);
+}
+
+/* Index of the highest one bit of 0 < v < 2^63, from the exponent of v as a double. Clearing the bit below
+ * the highest keeps the conversion from rounding up to the next power of two. */
+static INLINE int top_bit(uint64_t v) {
+    double d = (double)(int64_t)(v & ~(v >> 1));
+    uint64_t bits;
+    memcpy(&bits, &d, sizeof bits);
+    return (int)(bits >> 52) - 1023;
+}
+
+/* ---- Frequencies and positions ------------------------------------------------------------------------- */
+
+void pe_turn_of(struct pe_turn *turn, const struct pe_wide *turns) {
+    turn->exact = *turns;
+    memset(turn->fraction, 0, sizeof turn->fraction);
+    if (turns->exponent <= 0) /* t < 1 */
+        pe_wide_fixed(turns, 192, turn->fraction);
+}
+
+/* x. Where one term is so much smaller that it would fall off the end of the other, a stand-in at the end
+ * keeps the sum on its side of the larger one: 2 + 1e-300 is not 2. */
+static struct pe_wide place_wide(const struct pe_place *place) {
+    const int32_t far = PE_WIDE_BITS - 8;
+    struct pe_wide x = pe_wide_of(place->position), y = pe_wide_of(place->offset);
+    struct pe_wide scale = pe_wide_of(place->scale);
+    pe_wide_mul(&x, &x, &scale);
+    if (x.sign != 0 && y.sign != 0 && x.exponent < y.exponent - far)
+        x.exponent = y.exponent - far;
+    if (x.sign != 0 && y.sign != 0 && y.exponent < x.exponent - far)
+        y.exponent = x.exponent - far;
+    pe_wide_add(&x, &x, &y);
+    return x;
+}
+
+/* A whole number below 2^53 in magnitude. Strictly: 2^53 may be a rounded 2^53 + 1. */
+static bool is_whole(double v) {
+    return v > -PE_POSITION_MAX && v < PE_POSITION_MAX && v == (double)(int64_t)v;
+}
+
+/* |x| = m * 2^-fraction_bits, 0 < m < 2^53. Far below 2^-128 nothing of it is left in fixed. */
+static void place_double(struct pe_place *place, uint64_t m, int fraction_bits) {
+    int top = top_bit(m);
+    place->narrow = true;
+    place->n_fixed = 1;
+    place->fixed[0] = fraction_bits <= 192 ? m : 0;
+    place->fraction_bits = fraction_bits <= 192 ? fraction_bits : 192;
+    place->top = m << (63 - top);
+    place->exponent = top + 1 - fraction_bits;
+}
+
+/* Any x, by wide arithmetic. */
+static void place_general(struct pe_place *place) {
+    struct pe_wide x = place_wide(place);
+    place->zero = x.sign == 0;
+    place->negative = x.sign < 0;
+    place->top = pe_wide_top(&x);
+    place->exponent = x.exponent;
+    place->narrow = x.exponent <= 64;
+    place->n_fixed = 1;
+    if (place->narrow && !pe_wide_fixed(&x, 0, place->fixed)) {
+        pe_wide_fixed(&x, 128, place->fixed);
+        place->n_fixed = 3;
+        place->fraction_bits = 128;
+    }
+}
+
+void pe_place_of(struct pe_place *place, double position, double scale, double offset) {
+    *place = (struct pe_place){.position = position, .scale = scale, .offset = offset};
+    double product = scale * position, x = product + offset, magnitude = x < 0 ? -x : x;
+    uint64_t bits;
+    memcpy(&bits, &magnitude, sizeof bits);
+    int field = (int)(bits >> 52);
+    place->zero = x == 0;
+    place->negative = x < 0;
+    if (is_whole(position) && is_whole(scale) && is_whole(offset) && is_whole(product) && is_whole(x)) {
+        if (x != 0) /* whole numbers all the way, the usual case: doubles have computed x exactly */
+            place_double(place, (uint64_t)magnitude, 0);
+    } else if (scale == 1 && offset == 0 && field > 0 &&
+               magnitude < PE_POSITION_MAX) { /* x is the position */
+        place_double(place, (bits & (UINT64_MAX >> 12)) | UINT64_C(1) << 52, 1075 - field);
+    } else {
+        place_general(place);
+    }
+}
+
+bool pe_place_is(const struct pe_place *place, int64_t value) {
+    uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    if (place->zero || value == 0)
+        return place->zero && value == 0;
+    return place->narrow && place->fraction_bits == 0 && place->negative == (value < 0) &&
+           place->fixed[0] == magnitude;
+}
+
+/* ---- The phase, as a 128-bit fraction of a turn ---------------------------------------------------------
+ */
+
+/* product [7] += m * t * 2^(64*at). */
+static void add_product(uint64_t *product, uint64_t m, const uint64_t t[3], int at) {
+    uint64_t carry = 0;
+    for (int i = 0; i < 3; i++) {
+        uint64_t low, high = mul_high(m, t[i], &low);
+        low += carry;
+        high += low < carry;
+        product[at + i] += low;
+        carry = high + (product[at + i] < low);
+    }
+    product[at + 3] += carry;
+}
+
+/* The product counts in 2^-(192 + fraction_bits): the 128 bits behind the point start 64 + fraction_bits up.
+ */
+static void fraction_shifted(const struct pe_place *place, const uint64_t t[3], uint64_t f[2]) {
+    uint64_t product[7] = {0};
+    int word = 1 + place->fraction_bits / 64, bit = place->fraction_bits % 64;
+    for (int i = 0; i < place->n_fixed; i++)
+        add_product(product, place->fixed[i], t, i);
+    for (int i = 0; i < 2; i++)
+        f[i] = bit == 0 ? product[word + i] : product[word + i] >> bit | product[word + i + 1] << (64 - bit);
+}
+
+/* f = floor(|x| * t * 2^128) mod 2^128, short by at most 3. */
+static INLINE void fraction_of(const struct pe_place *place, const uint64_t t[3], uint64_t f[2]) {
+    if (place->fraction_bits != 0) {
+        fraction_shifted(place, t, f);
+        return;
+    }
+    uint64_t x = place->fixed[0], low, unused;
+    uint64_t high = mul_high(x, t[1], &low);
+    f[0] = low + mul_high(x, t[0], &unused);
+    f[1] = high + (f[0] < low) + x * t[2];
+}
+
+/* ---- sin and cos --------------------------------------------------------------------------------------- */
+
+/* +-mantissa * 2^(exponent-63) with the mantissa's top bit set. */
+struct value {
+    uint64_t mantissa;
+    int exponent;
+    bool negative;
+};
+
+static const struct value value_zero = {0, INT32_MIN / 2, false}, value_one = {UINT64_C(1) << 63, 0, false};
+
+/* From the first octant to the whole circle: the phase is quarter/4 turn plus or minus the folded one, and
+ * sin(a + pi/2) = cos a, cos(a + pi/2) = -sin a. Without branches: the quarter changes at random from one
+ * frequency to the next, and a branch mispredicted every other time costs more than the sine. */
+static INLINE void unfold(struct value *sin, struct value *cos, unsigned quarter, bool minus, bool negative) {
+    bool odd = quarter & 1, half = quarter >> 1;
+    uint64_t change = (sin->mantissa ^ cos->mantissa) & (0 - (uint64_t)odd);
+    int exponent_change = (sin->exponent ^ cos->exponent) & -(int)odd;
+    sin->mantissa ^= change;
+    cos->mantissa ^= change;
+    sin->exponent ^= exponent_change;
+    cos->exponent ^= exponent_change;
+    sin->negative = (minus & !odd) ^ half ^ negative;
+    cos->negative = (odd & !minus) ^ half;
+}
+
+#define TWO_PI 0xc90fdaa22168c234 /* floor(2*pi * 2^61) */
+
+/* a - b*z + rest*z^2 in units of 2^-64: two terms of an alternating series and what follows them. Steps in
+ * z^2 make the chain of dependent products half as long as Horner's. `_small` is for b and rest below 2^32:
+ * the upper half of z is enough then, and a cheaper product. */
+static INLINE uint64_t terms(uint64_t a, uint64_t b, uint64_t rest, uint64_t z, uint64_t z2) {
+    return a - mul_top(b, z) + mul_top(rest, z2);
+}
+
+static INLINE uint64_t terms_small(uint64_t a, uint64_t b, uint64_t rest, uint64_t z, uint64_t z2) {
+    return a - (b * (z >> 32) >> 32) + (rest * (z2 >> 32) >> 32);
+}
+
+/* sin and cos of a = mantissa * 2^(exponent-63), 2^-63 < a < 1. The coefficients are round(2^64/n!) for
+ * n = 3, 5 .. 19 and 2, 4 .. 18; what follows is below 2^-67 for a <= pi/4. */
+static INLINE void octant(uint64_t mantissa, int exponent, struct value *sin, struct value *cos) {
+    uint64_t a = mantissa >> (-1 - exponent), z = mul_top(a, a), z2 = mul_top(z, z);
+    uint64_t s = terms_small(0xd73f9f, 0xca96, 0x98, z, z2);
+    uint64_t c = terms_small(0xc9cba54, 0xd73fa, 0xb41, z, z2);
+    s = terms_small(0x6b99159fd5, 0xb092309d, s, z, z2);
+    c = terms(0x49f93edde28, 0x8f76c77fc, c, z, z2);
+    s = terms(0xd00d00d00d00d, 0x2e3bc74aad8e, s, z, z2);
+    c = terms(0x5b05b05b05b05b, 0x1a01a01a01a02, c, z, z2);
+    s = terms(0x2aaaaaaaaaaaaaab, 0x222222222222222, s, z, z2);
+    c = terms(0x8000000000000000, 0xaaaaaaaaaaaaaab, c, z, z2);
+    s = mantissa - mul_top(mantissa, mul_top(s, z));
+    c = 0 - mul_top(c, z); /* 2^64 minus, which is 0 when cos a is 1 to 64 bits */
+    int shift = (int)(1 - (s >> 63));
+    *sin = (struct value){.mantissa = s << shift, .exponent = exponent - shift};
+    *cos = (struct value){.mantissa = c | (uint64_t)(c == 0) << 63, .exponent = (c == 0) - 1};
+}
+
+/* False when the folded phase is below 2^-64 turns. */
+static INLINE bool pair_fast(const struct pe_place *place, const struct pe_turn *turn, struct value *sin,
+                             struct value *cos) {
+    uint64_t f[2];
+    fraction_of(place, turn->fraction, f);
+    unsigned quarter = (unsigned)((f[1] + (UINT64_C(1) << 61)) >> 62); /* the nearest */
+    uint64_t high = f[1] - ((uint64_t)quarter << 62), low = f[0];
+    bool minus = high >> 63;
+    high ^= 0 - (uint64_t)minus; /* -r - 2^-128: the fraction was short by up to 2 of that */
+    low ^= 0 - (uint64_t)minus;
+    if (high == 0 || turn->exact.exponent > 0) /* t >= 1 has no fraction */
+        return false;
+    int top = top_bit(high); /* at most 61 */
+    uint64_t product_low, product = mul_high(high << (63 - top) | low >> (top + 1), TWO_PI, &product_low);
+    int shift = (int)(1 - (product >> 63)); /* a = product * 2^(top - 124) turned into radians */
+    octant(product << shift | (product_low >> 63 & (uint64_t)shift), top - 61 - shift, sin, cos);
+    unfold(sin, cos, quarter, minus, place->negative);
+    return true;
+}
+
+/* A phase that is below 2^-64 without any folding: sin a = a, cos a = 1 to more than 64 bits. */
+static bool pair_tiny(const struct pe_place *place, const struct pe_turn *turn, struct value *sin,
+                      struct value *cos) {
+    int exponent = place->exponent + turn->exact.exponent;
+    if (exponent > -64)
+        return false;
+    uint64_t product = mul_top(place->top, pe_wide_top(&turn->exact));
+    int shift = (int)(1 - (product >> 63));
+    uint64_t a = mul_top(product << shift, TWO_PI);
+    int shift_again = (int)(1 - (a >> 63));
+    *sin = (struct value){a << shift_again, exponent + 2 - shift - shift_again, place->negative};
+    *cos = value_one;
+    return true;
+}
+
+static struct value value_of(const struct pe_wide *a) {
+    return (struct value){.mantissa = pe_wide_top(a), .exponent = a->exponent - 1};
+}
+
+static void pair_exact(const struct pe_place *place, const struct pe_turn *turn, struct value *sin,
+                       struct value *cos) {
+    struct pe_wide quarters = place_wide(place), whole, s, c;
+    quarters.sign = 1;
+    pe_wide_mul(&quarters, &quarters, &turn->exact);
+    quarters.exponent += 2;
+    unsigned quarter = pe_wide_round(&whole, &quarters);
+    pe_wide_sub(&quarters, &quarters, &whole);
+    bool minus = quarters.sign < 0;
+    quarters.sign = quarters.sign != 0; /* 0 only for a frequency that is a fraction of a turn */
+    quarters.exponent -= 2;
+    pe_wide_mul(&quarters, &quarters, &pe_wide_2pi);
+    pe_wide_sincos(&s, &c, &quarters);
+    *sin = s.sign == 0 ? value_zero : value_of(&s);
+    *cos = value_of(&c);
+    unfold(sin, cos, quarter, minus, place->negative);
+    sin->negative &= sin->mantissa != 0; /* zeros have no sign */
+    cos->negative &= cos->mantissa != 0;
+}
+
+/* ---- Rounding to the element type -----------------------------------------------------------------------
+ */
+
+struct format {
+    int bits;         /* of the mantissa, with the hidden one */
+    int exponent_min; /* of a normal number, |v| in [2^e, 2^(e+1)) */
+    int sign_bit;
+    bool certain; /* the 64-bit values are good enough as they are */
+};
+
+static const struct format formats[PE_DTYPE_COUNT] = {
+    [PE_DTYPE_F64] = {53, -1022, 63, true},
+    [PE_DTYPE_F32] = {24, -126, 31, false},
+    [PE_DTYPE_F16] = {11, -14, 15, false},
+    [PE_DTYPE_BF16] = {8, -126, 15, false},
+};
+
+/* Bits of the mantissa that the format keeps at this exponent: fewer for subnormals, 0 or less for nothing.
+ */
+static INLINE int kept_bits(const struct format *format, int exponent) {
+    int below = format->exponent_min - exponent;
+    return below > 0 ? format->bits - below : format->bits;
+}
+
+/* The same for values of the fast path, which are above 2^-65: only float16 has subnormals there. */
+static INLINE int kept_bits_fast(const struct format *format, int exponent) {
+    return format->exponent_min < -65 ? format->bits : kept_bits(format, exponent);
+}
+
+/* Does a boundary between two elements lie within BOUND of the value? */
+static INLINE bool undecided(const struct value *v, int kept) {
+    if (kept <= 0) /* next to half of the smallest subnormal, mantissa 2^63 with 0 bits kept, or 0 itself */
+        return kept == 0 ? v->mantissa - (UINT64_C(1) << 63) <= BOUND
+                         : kept == -1 && 0 - v->mantissa <= BOUND;
+    uint64_t half = UINT64_C(1) << (63 - kept);
+    return ((v->mantissa - half + BOUND) & (2 * half - 1)) <= 2 * BOUND;
+}
+
+/* Round to nearest: up where the first bit dropped is one. That is all, because there are no ties: a value is
+ * 0, 1 or transcendental, and what lies behind its 64 bits is not zero. The hidden bit and a carry move into
+ * the exponent field by themselves. */
+static INLINE uint64_t pack(const struct value *v, const struct format *format, int kept) {
+    int exponent = v->exponent - format->exponent_min;
+    uint64_t sign = (uint64_t)v->negative << format->sign_bit;
+    if (kept <= 0) /* below the smallest subnormal: it or zero */
+        return sign | (kept == 0 && v->mantissa > UINT64_C(1) << 63);
+    uint64_t whole = ((v->mantissa >> (63 - kept)) + 1) >> 1;
+    return sign | (whole + ((uint64_t)(kept < format->bits ? 0 : exponent) << (format->bits - 1)));
+}
+
+static INLINE void store(void *out, size_t at, uint64_t bits, enum pe_dtype dtype) {
+    uint32_t bits32 = (uint32_t)bits;
+    uint16_t bits16 = (uint16_t)bits;
+    if (dtype == PE_DTYPE_F64)
+        memcpy((char *)out + 8 * at, &bits, 8);
+    else if (dtype == PE_DTYPE_F32)
+        memcpy((char *)out + 4 * at, &bits32, 4);
+    else
+        memcpy((char *)out + 2 * at, &bits16, 2);
+}
+
+/* ---- Rows ---------------------------------------------------------------------------------------------- */
+
+void pe_phase_exact(const struct pe_place *place, const struct pe_turn *turn, enum pe_dtype dtype, void *sin,
+                    void *cos) {
+    const struct format *format = &formats[dtype];
+    struct value s = value_zero, c = value_one;
+    if (!place->zero)
+        pair_exact(place, turn, &s, &c);
+    if (sin)
+        store(sin, 0, pack(&s, format, kept_bits(format, s.exponent)), dtype);
+    if (cos)
+        store(cos, 0, pack(&c, format, kept_bits(format, c.exponent)), dtype);
+}
+
+/* What the fast path leaves over; apart, so that the loop below stays small. */
+static void pair_rare(const struct pe_place *place, const struct pe_turn *turn, enum pe_dtype dtype,
+                      void *sin, void *cos) {
+    const struct format *format = &formats[dtype];
+    struct value s, c;
+    if (place->zero || !pair_tiny(place, turn, &s, &c) ||
+        (!format->certain && undecided(&s, kept_bits(format, s.exponent)))) {
+        pe_phase_exact(place, turn, dtype, sin, cos);
+        return;
+    }
+    if (sin)
+        store(sin, 0, pack(&s, format, kept_bits(format, s.exponent)), dtype);
+    if (cos)
+        store(cos, 0, pack(&c, format, format->bits), dtype);
+}
+
+static INLINE void row(const struct pe_place *place, const struct pe_turn *turns, size_t n,
+                       enum pe_dtype dtype, const struct pe_phase_out *out) {
+    const struct format *format = &formats[dtype];
+    size_t step = out->step * pe_dtype_size(dtype);
+    char *sin = out->sin, *cos = out->cos;
+    for (size_t i = 0; i < n; i++) {
+        struct value s, c;
+        if (place->narrow && pair_fast(place, &turns[i], &s, &c) &&
+            (format->certain || (!undecided(&s, kept_bits_fast(format, s.exponent)) &&
+                                 !undecided(&c, kept_bits_fast(format, c.exponent))))) {
+            if (sin)
+                store(sin, 0, pack(&s, format, kept_bits_fast(format, s.exponent)), dtype);
+            if (cos)
+                store(cos, 0, pack(&c, format, kept_bits_fast(format, c.exponent)), dtype);
+        } else {
+            pair_rare(place, &turns[i], dtype, sin, cos);
+        }
+        sin = sin ? sin + step : NULL;
+        cos = cos ? cos + step : NULL;
+    }
+}
+
+void pe_phase_row(const struct pe_place *place, const struct pe_turn *turns, size_t n, enum pe_dtype dtype,
+                  const struct pe_phase_out *out) {
+    if (dtype == PE_DTYPE_F32)
+        row(place, turns, n, PE_DTYPE_F32, out);
+    else if (dtype == PE_DTYPE_F64)
+        row(place, turns, n, PE_DTYPE_F64, out);
+    else if (dtype == PE_DTYPE_F16)
+        row(place, turns, n, PE_DTYPE_F16, out);
+    else
+        row(place, turns, n, PE_DTYPE_BF16, out);
+}

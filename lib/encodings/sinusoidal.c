@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sinusoids (Vaswani et al. 2017, section 3.5) in every variant that models in use really differ by:
+ *
+ *     pair i of position p:   sin(x * omega_i), cos(x * omega_i),     x = position_scale * p + offset
+ *     omega_i = base^(-e_i),  e_i = 2i/w (denominator half) or 2i/(w-2) (half_minus_one), e_0 = 0 always
+ *
+ * w is d_model, or d_model - 1 when it is odd and a zero column fills the end. There are ceil(w/2) values of
+ * the first kind (sine, unless order says otherwise) and floor(w/2) of the second:
+ *
+ *     interleaved   s0 c0 s1 c1 ...          halves   s0 s1 ... c0 c1 ...
+ *
+ * e_0 = 0 is the guard that tensor2tensor has and fairseq lacks: for w = 2 the quotient would be 0/0.
+ * The values are exact, see core/phase.h; the frequencies are computed once per plan.
+ */
+#include "core/ladder.h"
+#include "encodings/encoding.h"
+
+#include <string.h>
+
+struct sinusoidal {
+    uint64_t given;
+    int64_t d_model;
+    double base;
+    int layout, order, denominator, odd;
+    double position_scale, offset;
+    int64_t padding_idx;
+};
+
+enum { LAYOUT_INTERLEAVED = 1, LAYOUT_HALVES };
+enum { ORDER_SIN_COS = 1, ORDER_COS_SIN };
+enum { DENOMINATOR_HALF = 1, DENOMINATOR_HALF_MINUS_ONE };
+enum { ODD_TRUNCATE = 1, ODD_ZERO, ODD_REJECT };
+
+static const struct pe_choice layouts[] = {
+    {"interleaved", LAYOUT_INTERLEAVED,
+     "s0 c0 s1 c1 ...: the paper, the Annotated Transformer and PyTorch tutorials, ESPnet, keras-hub"},
+    {"halves", LAYOUT_HALVES,
+     "s0 s1 ... c0 c1 ...: tensor2tensor, fairseq, Marian, Pegasus, RoFormer, M2M100 and NLLB, Whisper, "
+     "diffusion "
+     "timesteps"},
+    {NULL, 0, NULL}};
+static const struct pe_choice orders[] = {
+    {"sin_cos", ORDER_SIN_COS, "sines first: nearly all"},
+    {"cos_sin", ORDER_COS_SIN,
+     "cosines first: GLIDE, DiT and Stable Diffusion (flip_sin_to_cos of diffusers)"},
+    {NULL, 0, NULL}};
+static const struct pe_choice denominators[] = {
+    {"half", DENOMINATOR_HALF,
+     "exponent 2i/w: the paper, Marian, RoFormer, keras-hub, DiT, GLIDE (downscale_freq_shift 0)"},
+    {"half_minus_one", DENOMINATOR_HALF_MINUS_ONE,
+     "exponent 2i/(w-2), so that the last frequency is 1/base: tensor2tensor, fairseq, M2M100 and NLLB, "
+     "Whisper, DDPM "
+     "(downscale_freq_shift 1)"},
+    {NULL, 0, NULL}};
+static const struct pe_choice odds[] = {
+    {"truncate", ODD_TRUNCATE,
+     "the last value of the second kind is left out: keras-hub, the paper's formula"},
+    {"zero", ODD_ZERO,
+     "a zero column at the end, the rest as for d_model - 1: tensor2tensor, fairseq, diffusers"},
+    {"reject", ODD_REJECT, "an odd d_model is an error: Whisper, Marian, fairseq2"},
+    {NULL, 0, NULL}};
+
+enum {
+    FIELD_D_MODEL,
+    FIELD_BASE,
+    FIELD_LAYOUT,
+    FIELD_ORDER,
+    FIELD_DENOMINATOR,
+    FIELD_ODD,
+    FIELD_POSITION_SCALE,
+    FIELD_OFFSET,
+    FIELD_PADDING_IDX
+};
+
+static const struct pe_field fields[] = {
+    [FIELD_D_MODEL] = {PE_FIELD(sinusoidal, d_model), .min = 1, .max = 65536,
+                       .flags = PE_FIELD_REQUIRED | PE_FIELD_WIDTH,
+                       .doc = "Width of a vector, the model's hidden size."},
+    [FIELD_BASE] =
+        {PE_FIELD(sinusoidal, base), .min = 1, .max = 1e300, .def = "10000",
+         .doc = "Base of the frequencies, which run from 1 down towards 1/base; also called max_timescale, "
+                "max_period, max_wavelength or temperature."},
+    [FIELD_LAYOUT] = {PE_FIELD(sinusoidal, layout), .choices = layouts, .def = "interleaved",
+                      .doc = "Which columns hold the sines and which the cosines."},
+    [FIELD_ORDER] = {PE_FIELD(sinusoidal, order), .choices = orders, .def = "sin_cos",
+                     .doc = "Whether the sine or the cosine of a pair comes first."},
+    [FIELD_DENOMINATOR] = {PE_FIELD(sinusoidal, denominator), .choices = denominators, .def = "half",
+                           .doc = "Spacing of the frequencies: base^(-i/(w/2)) or base^(-i/(w/2 - 1))."},
+    [FIELD_ODD] = {PE_FIELD(sinusoidal, odd), .choices = odds, .def = "truncate",
+                   .doc = "What an odd d_model means."},
+    [FIELD_POSITION_SCALE] =
+        {PE_FIELD(sinusoidal, position_scale), .min = -PE_POSITION_MAX, .max = PE_POSITION_MAX, .def = "1",
+         .doc = "Positions are multiplied by this, without rounding; not 0. 1000 for diffusion "
+                "times in [0, 1], which alone would hardly move the vectors."},
+    [FIELD_OFFSET] = {PE_FIELD(sinusoidal, offset), .min = -PE_POSITION_MAX, .max = PE_POSITION_MAX,
+                      .def = "0",
+                      .doc = "Added to the scaled positions, without rounding: position p is encoded as "
+                             "position_scale*p + offset. fairseq tables start at padding_idx + 1."},
+    [FIELD_PADDING_IDX] =
+        {PE_FIELD(sinusoidal, padding_idx), .min = -PE_POSITION_MAX, .max = PE_POSITION_MAX,
+         .doc = "The position (after scale and offset) whose vector is all zeros, as row padding_idx "
+                "of the tables of fairseq, M2M100 and NLLB; absent: no such row."},
+};
+
+/* What a plan holds: the columns, followed by one frequency per pair. */
+struct plan {
+    size_t n_first, n_second; /* columns of either kind */
+    size_t second, step;      /* the first column of the second kind; columns from pair to pair */
+    struct pe_turn turns[];   /* [n_first] */
+};
+
+static int64_t paired_width(const struct sinusoidal *params) {
+    return params->odd == ODD_ZERO ? params->d_model & ~INT64_C(1) : params->d_model;
+}
+
+static int check(const void *data, struct pe_error *err) {
+    const struct sinusoidal *params = data;
+    if (params->odd == ODD_REJECT && params->d_model % 2 != 0)
+        return pe_fail(err, PE_ERR_RANGE, "d_model", "is %lld, must be even because odd is \"reject\"",
+                       (long long)params->d_model);
+    if (params->position_scale == 0)
+        return pe_fail(err, PE_ERR_RANGE, "position_scale",
+                       "is 0, must not be: every position would be the same");
+    return PE_OK;
+}
+
+static size_t width(const void *params) {
+    return (size_t)((const struct sinusoidal *)params)->d_model;
+}
+
+static size_t plan_bytes(const void *params) {
+    size_t n_first = ((size_t)paired_width(params) + 1) / 2;
+    return sizeof(struct plan) + n_first * sizeof(struct pe_turn);
+}
+
+static int make_plan(struct pe_plan_view *view, struct pe_error *err) {
+    const struct sinusoidal *params = view->params;
+    struct plan *plan = view->data;
+    uint32_t w = (uint32_t)paired_width(params);
+    uint32_t denominator = params->denominator == DENOMINATOR_HALF ? w : w - 2;
+    bool halves = params->layout == LAYOUT_HALVES;
+    (void)err;
+    plan->n_first = (w + 1) / 2;
+    plan->n_second = w / 2;
+    plan->second = halves ? plan->n_first : 1;
+    plan->step = halves ? 1 : 2;
+    pe_ladder_fill(plan->turns, plan->n_first, params->base, w <= 2 ? 0 : 2, w <= 2 ? 1 : denominator);
+    return PE_OK;
+}
+
+/* Pairs first..first+n-1 of one row, with or without the second kind. */
+static void encode_pairs(const struct pe_plan_view *view, const struct pe_place *place, size_t first,
+                         size_t n, bool second, enum pe_dtype dtype, char *row) {
+    const struct sinusoidal *params = view->params;
+    const struct plan *plan = view->data;
+    size_t size = pe_dtype_size(dtype);
+    char *kind[2] = {row + (first * plan->step) * size,
+                     second ? row + (plan->second + first * plan->step) * size : NULL};
+    bool swap = params->order == ORDER_COS_SIN;
+    struct pe_phase_out out = {.sin = kind[swap], .cos = kind[!swap], .step = plan->step};
+    pe_phase_row(place, plan->turns + first, n, dtype, &out);
+}
+
+static void encode_row(const struct pe_plan_view *view, double position, enum pe_dtype dtype, char *row) {
+    const struct sinusoidal *params = view->params;
+    const struct plan *plan = view->data;
+    size_t size = pe_dtype_size(dtype), used = plan->n_first + plan->n_second;
+    struct pe_place place;
+    pe_place_of(&place, position, params->position_scale, params->offset);
+    if ((params->given >> FIELD_PADDING_IDX & 1) && pe_place_is(&place, params->padding_idx))
+        used = 0;
+    memset(row + used * size, 0, (view->width - used) * size); /* all bits zero is +0 in every element type */
+    if (used == 0)
+        return;
+    encode_pairs(view, &place, 0, plan->n_second, true, dtype, row);
+    encode_pairs(view, &place, plan->n_second, plan->n_first - plan->n_second, false, dtype, row);
+}
+
+static void encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
+                   void *out) {
+    size_t row_bytes = view->width * pe_dtype_size(dtype);
+    for (size_t i = 0; i < n; i++)
+        encode_row(view, positions[i], dtype, (char *)out + i * row_bytes);
+}
+
+/* The lone column at the end of an odd width is in no pair, and neither is the zero column. */
+static size_t shift_pairs(const struct pe_plan_view *view) {
+    return ((const struct plan *)view->data)->n_second;
+}
+
+/* Angle addition: with a = distance * position_scale * omega,
+ *     sin(t + a) =  cos a sin t + sin a cos t
+ *     cos(t + a) = -sin a sin t + cos a cos t
+ * so M is a rotation; for (cos, sin) pairs the sines of M change sides. */
+static void shift(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
+                  size_t columns[2]) {
+    const struct sinusoidal *params = view->params;
+    const struct plan *plan = view->data;
+    double sin, cos;
+    struct pe_place place;
+    pe_place_of(&place, distance, params->position_scale, 0);
+    pe_phase_row(&place, &plan->turns[pair], 1, PE_DTYPE_F64, &(struct pe_phase_out){&sin, &cos, 1});
+    m[0] = m[3] = cos;
+    m[1] = params->order == ORDER_SIN_COS ? sin : -sin;
+    m[2] = -m[1];
+    columns[0] = pair * plan->step;
+    columns[1] = plan->second + pair * plan->step;
+}
+
+const struct pe_encoding pe_sinusoidal = {
+    .info =
+        {.type = "sinusoidal",
+         .title = "Sinusoidal",
+         .doc =
+             "Sines and cosines of the position at a ladder of frequencies: each position is a set of clock "
+             "hands that turn at different speeds. Moving on by k is a fixed rotation, at any length.",
+         .reference = "Vaswani et al. 2017, Attention Is All You Need, section 3.5",
+         .family = PE_FAMILY_ABSOLUTE,
+         .params_size = sizeof(struct sinusoidal),
+         .fields = fields,
+         .n_fields = PE_COUNT(fields)},
+    .check = check,
+    .width = width,
+    .plan_bytes = plan_bytes,
+    .plan = make_plan,
+    .encode = encode,
+    .shift_pairs = shift_pairs,
+    .shift = shift,
+};
