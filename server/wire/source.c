@@ -186,7 +186,7 @@ static bool block_next(struct source *source, const struct result_item *item) {
     if (source->block_at < source->block_n)
         return true;
     size_t count = pe_tensor_count(&item->tensor), row = row_length(&item->tensor);
-    source->block_at = 0;
+    source->block_at = source->block_n = 0;
     if (item->tensor.data) {
         source->block_n = source->block ? 0 : count;
         source->block = item->tensor.data;
