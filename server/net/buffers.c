@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sizes are rounded up to classes, four to an octave: a block is at most a quarter bigger than asked, and
+ * that quarter is never touched. Kept blocks stand in one small table with the time of their return; the
+ * table is short enough to be searched from end to end, and what is thrown out is what came back longest ago,
+ * so sizes that are not asked for any more do not stay. Rejected: lists inside of the free blocks, which
+ * touch a cold page of each block on the way.
+ */
+#define _DEFAULT_SOURCE /* madvise */
+
+#include "buffers.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define BUFFERS_SMALL ((size_t)256 << 10) /* below: plain malloc */
+#define BUFFERS_HUGE  ((size_t)2 << 20)
+#define BUFFERS_ALIGN ((size_t)64)
+#define BUFFERS_SLOTS 128
+
+struct slot {
+    void *block; /* NULL = free */
+    size_t bytes;
+    uint64_t returned; /* a count, not a clock */
+};
+
+struct buffers {
+    pthread_mutex_t lock;
+    size_t keep_bytes, kept;
+    uint64_t count;
+    struct slot slots[BUFFERS_SLOTS];
+};
+
+/* The smallest class that holds `bytes`; bytes itself where a class would not fit size_t. */
+static size_t class_of(size_t bytes) {
+    size_t octave = BUFFERS_SMALL;
+    while (octave <= bytes / 2) {
+        octave *= 2;
+    }
+    size_t step = octave / 4;
+    size_t rest = bytes % step;
+    return rest == 0 || bytes > SIZE_MAX - step ? bytes : bytes - rest + step;
+}
+
+static void *fresh(size_t bytes) {
+    void *block = NULL;
+    if (posix_memalign(&block, bytes >= BUFFERS_HUGE ? BUFFERS_HUGE : BUFFERS_ALIGN, bytes) != 0) {
+        return NULL;
+    }
+#ifdef MADV_HUGEPAGE
+    if (bytes >= BUFFERS_HUGE) {
+        madvise(block, bytes, MADV_HUGEPAGE); /* only advice: refused is as good */
+    }
+#endif
+    return block;
+}
+
+/* Lock held. The block of the slot, which is free afterwards. */
+static void *empty_slot(struct buffers *buffers, struct slot *slot) {
+    void *block = slot->block;
+    buffers->kept -= slot->bytes;
+    *slot = (struct slot){0};
+    return block;
+}
+
+/* Lock held. A kept block of that class: the one returned last, whose pages may be in the cache still. */
+static void *find_kept(struct buffers *buffers, size_t bytes) {
+    struct slot *best = NULL;
+    for (size_t i = 0; i < BUFFERS_SLOTS; i++) {
+        struct slot *slot = &buffers->slots[i];
+        if (slot->block != NULL && slot->bytes == bytes &&
+            (best == NULL || slot->returned > best->returned)) {
+            best = slot;
+        }
+    }
+    return best != NULL ? empty_slot(buffers, best) : NULL;
+}
+
+/* Lock held. A free slot, else the one returned longest ago. */
+static struct slot *oldest_slot(struct buffers *buffers, bool or_free) {
+    struct slot *best = NULL;
+    for (size_t i = 0; i < BUFFERS_SLOTS; i++) {
+        struct slot *slot = &buffers->slots[i];
+        if (slot->block == NULL && or_free) {
+            return slot;
+        }
+        if (slot->block != NULL && (best == NULL || slot->returned < best->returned)) {
+            best = slot;
+        }
+    }
+    return best;
+}
+
+static void *take(void *context, size_t bytes) {
+    struct buffers *buffers = context;
+    if (bytes < BUFFERS_SMALL) {
+        void *block = NULL;
+        return posix_memalign(&block, BUFFERS_ALIGN, bytes > 0 ? bytes : 1) == 0 ? block : NULL;
+    }
+    size_t rounded = class_of(bytes);
+    pthread_mutex_lock(&buffers->lock);
+    void *block = find_kept(buffers, rounded);
+    pthread_mutex_unlock(&buffers->lock);
+    return block != NULL ? block : fresh(rounded);
+}
+
+/* Keeps the block, unless it is too big for that; older ones make room. Freeing happens outside of the lock:
+ * it is a system call. */
+static void give_back(void *context, void *block, size_t bytes) {
+    struct buffers *buffers = context;
+    size_t rounded = bytes < BUFFERS_SMALL ? bytes : class_of(bytes);
+    if (block == NULL || bytes < BUFFERS_SMALL || rounded > buffers->keep_bytes) {
+        free(block);
+        return;
+    }
+    void *thrown[BUFFERS_SLOTS];
+    size_t n = 0;
+    pthread_mutex_lock(&buffers->lock);
+    while (buffers->kept + rounded > buffers->keep_bytes) {
+        thrown[n++] = empty_slot(buffers, oldest_slot(buffers, false));
+    }
+    struct slot *slot = oldest_slot(buffers, true);
+    if (slot->block != NULL) {
+        thrown[n++] = empty_slot(buffers, slot);
+    }
+    *slot = (struct slot){.block = block, .bytes = rounded, .returned = ++buffers->count};
+    buffers->kept += rounded;
+    pthread_mutex_unlock(&buffers->lock);
+    while (n > 0) {
+        free(thrown[--n]);
+    }
+}
+
+struct buffers *buffers_open(size_t keep_bytes) {
+    struct buffers *buffers = calloc(1, sizeof *buffers);
+    if (buffers != NULL) {
+        buffers->keep_bytes = keep_bytes;
+        pthread_mutex_init(&buffers->lock, NULL);
+    }
+    return buffers;
+}
+
+void buffers_close(struct buffers *buffers) {
+    if (buffers == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < BUFFERS_SLOTS; i++) {
+        free(buffers->slots[i].block);
+    }
+    pthread_mutex_destroy(&buffers->lock);
+    free(buffers);
+}
+
+struct pe_allocator buffers_allocator(struct buffers *buffers) {
+    return (struct pe_allocator){.alloc = take, .release = give_back, .context = buffers};
+}
+
+size_t buffers_kept(struct buffers *buffers) {
+    pthread_mutex_lock(&buffers->lock);
+    size_t kept = buffers->kept;
+    pthread_mutex_unlock(&buffers->lock);
+    return kept;
+}
+
+void buffers_tune_malloc(void) {
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+}

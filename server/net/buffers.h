@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Big blocks of memory that are used again. The first touch of a fresh page costs microseconds (the kernel
+ * clears it, a virtual machine's host may have to find it), so that a fresh block per request can cost more
+ * than computing what goes into it. Blocks of 256 KiB and more that come back are kept, up to a limit, and
+ * blocks of 2 MiB and more are aligned and marked for huge pages.
+ */
+#ifndef BUFFERS_H
+#define BUFFERS_H
+
+#include "posenc.h"
+
+struct buffers;
+
+/* HANDLE. At most `keep_bytes` are kept for reuse (0 = none). NULL = no memory. */
+struct buffers *buffers_open(size_t keep_bytes);
+void buffers_close(struct buffers *buffers); /* all blocks have come back; NULL is allowed */
+/* Its functions, for any thread. Blocks are 64-byte aligned and not cleared. */
+struct pe_allocator buffers_allocator(struct buffers *buffers);
+size_t buffers_kept(struct buffers *buffers); /* bytes kept now */
+
+/* Raises malloc's own limits, so that blocks of some megabytes inside of the libraries are reused, too. Once,
+ * at the start of the process. */
+void buffers_tune_malloc(void);
+
+#endif

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * RFC 9112 (message syntax) and RFC 9110 (fields), read strictly. Order of the checks: first what makes the
+ * message ambiguous, then what is only wrong. The values that a reply would echo are never echoed: a detail
+ * names the field, and its name only after it was found to be a token.
+ */
+#include "gate.h"
+
+#include "wire/problem.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- Characters ---------------------------------------------------------------------------------------- */
+
+/* The characters of a method or a field's name (RFC 9110 section 5.6.2). */
+static bool is_token(const char *text, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!alphanumeric && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL)) {
+            return false;
+        }
+    }
+    return size > 0;
+}
+
+/* No control characters but the tab; bytes beyond ASCII are opaque and allowed. */
+static bool is_value(const char *text, size_t size) {
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool same(const struct gate_header *header, const char *name) {
+    return header->name_size == strlen(name) && strncasecmp(header->name, name, header->name_size) == 0;
+}
+
+static bool value_is(const struct gate_header *header, const char *text) {
+    return header->value_size == strlen(text) && strncasecmp(header->value, text, header->value_size) == 0;
+}
+
+/* ---- Faults -------------------------------------------------------------------------------------------- */
+
+/* The first fault stays. */
+static void refuse(struct gate_result *result, int code, const char *detail) {
+    if (result->code == 0) {
+        result->code = code;
+        snprintf(result->detail, sizeof result->detail, "%s", detail);
+    }
+}
+
+static void refuse_field(struct gate_result *result, int code, const struct gate_header *header,
+                         const char *what) {
+    if (result->code == 0) {
+        int shown = header->name_size < 60 ? (int)header->name_size : 60;
+        result->code = code;
+        snprintf(result->detail, sizeof result->detail, "header %.*s: %s", shown, header->name, what);
+    }
+}
+
+/* ---- The request line ---------------------------------------------------------------------------------- */
+
+/* The byte that "%XY" at text stands for; -1 when it is not an escape. */
+static int escaped(const char *text) {
+    static const char digits[] = "0123456789abcdef";
+    int value = 0;
+    for (int i = 1; i <= 2; i++) {
+        const char *digit = text[i] == '\0' ? NULL : strchr(digits, tolower((unsigned char)text[i]));
+        if (digit == NULL) {
+            return -1;
+        }
+        value = value * 16 + (int)(digit - digits);
+    }
+    return value;
+}
+
+static void check_target(const char *target, struct gate_result *result) {
+    bool in_path = true;
+    for (const char *c = target; *c != '\0'; c++) {
+        in_path = in_path && *c != '?';
+        if (*c <= 0x20 || *c >= 0x7f) {
+            refuse(result, SERVER_BAD_REQUEST,
+                   "the target holds a space, a control character or a byte "
+                   "beyond ASCII; it must be percent-encoded");
+        } else if (*c == '%' && in_path && escaped(c) < 0) {
+            refuse(result, SERVER_BAD_REQUEST,
+                   "the path holds a % that two hexadecimal digits do not follow");
+        } else if (*c == '%' && in_path && (escaped(c) < 0x20 || escaped(c) == 0x7f)) {
+            refuse(result, SERVER_BAD_REQUEST, "the path holds an encoded control character");
+        }
+    }
+    if (gate_target(target)[0] != '/' && strcmp(target, "*") != 0) {
+        refuse(result, SERVER_BAD_REQUEST, "the target must begin with / (or http://host/)");
+    }
+}
+
+const char *gate_target(const char *target) {
+    size_t skip = 0;
+    if (strncasecmp(target, "http://", 7) == 0) {
+        skip = 7;
+    } else if (strncasecmp(target, "https://", 8) == 0) {
+        skip = 8;
+    } else {
+        return target;
+    }
+    const char *path = target + skip + strcspn(target + skip, "/?");
+    return *path == '/' ? path : "/";
+}
+
+/* ---- Header fields ------------------------------------------------------------------------------------- */
+
+/* A length is digits only; more than 18 of them cannot be a length we would ever take. */
+static int64_t parse_length(const struct gate_header *header) {
+    int64_t length = 0;
+    if (header->value_size == 0 || header->value_size > 18) {
+        return -1;
+    }
+    for (size_t i = 0; i < header->value_size; i++) {
+        if (header->value[i] < '0' || header->value[i] > '9') {
+            return -1;
+        }
+        length = length * 10 + (header->value[i] - '0');
+    }
+    return length;
+}
+
+struct framing {
+    size_t n_lengths, n_codings, n_hosts;
+};
+
+static void check_framing_field(const struct gate_header *header, struct framing *framing,
+                                struct gate_result *result) {
+    if (same(header, "Content-Length")) {
+        framing->n_lengths++;
+        result->length = parse_length(header);
+        if (result->length < 0) {
+            refuse_field(result, SERVER_BAD_REQUEST, header, "must be a whole number of bytes");
+        }
+    } else if (same(header, "Transfer-Encoding")) {
+        framing->n_codings++;
+        if (!value_is(header, "chunked")) {
+            refuse_field(result, SERVER_NOT_IMPLEMENTED, header, "only chunked is known here");
+        }
+    } else if (same(header, "Host")) {
+        framing->n_hosts++;
+    } else if (same(header, "Expect")) {
+        result->expects_continue = value_is(header, "100-continue");
+    }
+}
+
+static void check_framing(const struct gate_request *request, const struct framing *framing,
+                          struct gate_result *result) {
+    bool one_zero = strcmp(request->version, "HTTP/1.0") == 0;
+    if (framing->n_lengths > 1) {
+        refuse(result, SERVER_BAD_REQUEST, "header Content-Length was sent more than once");
+    }
+    if (framing->n_lengths > 0 && framing->n_codings > 0) {
+        refuse(result, SERVER_BAD_REQUEST,
+               "headers Content-Length and Transfer-Encoding contradict each other");
+    }
+    if (framing->n_codings > 1 || (framing->n_codings > 0 && one_zero)) {
+        refuse(result, SERVER_BAD_REQUEST,
+               one_zero ? "HTTP/1.0 has no Transfer-Encoding"
+                        : "header Transfer-Encoding was sent more than once");
+    }
+    if (framing->n_hosts > 1) {
+        refuse(result, SERVER_BAD_REQUEST, "header Host was sent more than once");
+    }
+    if (framing->n_hosts == 0 && !one_zero) {
+        refuse(result, SERVER_BAD_REQUEST, "header Host is missing");
+    }
+    if (framing->n_codings > 0) {
+        result->length = -1;
+    } else if (framing->n_lengths == 0) {
+        result->length = 0;
+    }
+}
+
+/* What of a head is kept, and which fields may come in several lines (RFC 9110 section 5.3: lists). */
+struct head_row {
+    const char *name;
+    size_t offset; /* of the const char * in struct call_head */
+    bool list;
+};
+static const struct head_row head_rows[] = {
+    {"Accept", offsetof(struct call_head, accept), true},
+    {"If-None-Match", offsetof(struct call_head, if_none_match), true},
+    {"Content-Type", offsetof(struct call_head, content_type), false},
+    {"Content-Encoding", offsetof(struct call_head, content_encoding), true},
+    {"X-Request-Id", offsetof(struct call_head, request_id), false},
+    {"Traceparent", offsetof(struct call_head, traceparent), false},
+    {"X-Posenc-Timeout-Ms", offsetof(struct call_head, timeout_ms), false},
+    {"X-Posenc-Shape", offsetof(struct call_head, raw_shape), false},
+    {"X-Posenc-Dtype", offsetof(struct call_head, raw_dtype), false},
+};
+
+static void check_single(const struct gate_request *request, struct gate_result *result) {
+    for (size_t r = 0; r < PE_COUNT(head_rows); r++) {
+        size_t n = 0;
+        for (size_t i = 0; i < request->n_headers && !head_rows[r].list; i++) {
+            n += same(&request->headers[i], head_rows[r].name) ? 1 : 0;
+            if (n > 1) {
+                refuse_field(result, SERVER_BAD_REQUEST, &request->headers[i], "was sent more than once");
+            }
+        }
+    }
+}
+
+void gate_check(const struct gate_request *request, struct gate_result *result) {
+    struct framing framing = {0};
+    *result = (struct gate_result){.length = -1};
+    if (request->n_headers > GATE_MAX_HEADERS) {
+        refuse(result, SERVER_BAD_REQUEST, "more than 128 header fields");
+        return;
+    }
+    for (size_t i = 0; i < request->n_headers; i++) {
+        const struct gate_header *header = &request->headers[i];
+        if (!is_token(header->name, header->name_size)) {
+            refuse(result, SERVER_BAD_REQUEST,
+                   "a header's name holds a space or another character that names "
+                   "must not have");
+        } else if (!is_value(header->value, header->value_size)) {
+            refuse_field(result, SERVER_BAD_REQUEST, header, "its value holds a control character");
+        }
+    }
+    for (size_t i = 0; i < request->n_headers; i++) {
+        check_framing_field(&request->headers[i], &framing, result);
+    }
+    check_framing(request, &framing, result);
+    check_target(request->target, result);
+    check_single(request, result);
+}
+
+/* ---- The head ------------------------------------------------------------------------------------------ */
+
+/* All values of one name, joined, to text; returns the bytes used, 0 = the field was not sent. */
+static size_t collect(const struct gate_request *request, const char *name, char *text) {
+    size_t used = 0;
+    for (size_t i = 0; i < request->n_headers; i++) {
+        const struct gate_header *header = &request->headers[i];
+        if (!same(header, name)) {
+            continue;
+        }
+        if (used > 0) {
+            memcpy(text + used, ", ", 2);
+            used += 2;
+        }
+        memcpy(text + used, header->value, header->value_size);
+        used += header->value_size;
+    }
+    text[used] = '\0';
+    return used;
+}
+
+char *gate_head(const struct gate_request *request, struct call_head *head) {
+    size_t n = request->n_headers < GATE_MAX_HEADERS ? request->n_headers : GATE_MAX_HEADERS;
+    size_t method_size = strlen(request->method) + 1;
+    size_t size = method_size + PE_COUNT(head_rows);
+    for (size_t i = 0; i < n; i++) {
+        size += request->headers[i].value_size + 2;
+    }
+    char *block = malloc(size);
+    if (block == NULL) {
+        return NULL;
+    }
+    struct gate_request seen = *request;
+    seen.n_headers = n;
+    memcpy(block, request->method, method_size);
+    head->method = block;
+    char *text = block + method_size;
+    for (size_t r = 0; r < PE_COUNT(head_rows); r++) {
+        size_t used = collect(&seen, head_rows[r].name, text);
+        const char *value = used > 0 ? text : NULL;
+        memcpy((char *)head + head_rows[r].offset, &value, sizeof value);
+        text += used > 0 ? used + 1 : 0;
+    }
+    return block;
+}

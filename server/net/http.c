@@ -1,0 +1,560 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * libmicrohttpd 0.9.75 with a loop of our own. Its internal thread waits twice when exactly 128, 256 ...
+ * connections are ready at once, and a resume from another thread can be lost; so here one thread waits with
+ * epoll for {the library's epoll descriptor, the list of the done, the sockets of suspended connections} and
+ * then calls MHD_run, which never waits. Only this thread calls the library. Workers hand requests back by
+ * the list of the done, and the loop resumes their connections.
+ *
+ * A suspended connection is not watched by the library: that its client left is seen here (EPOLLRDHUP), and
+ * its deadline is kept here. MHD_stop_daemon aborts the process when a connection is suspended, so the loop
+ * first brings all of them back.
+ */
+#include "http.h"
+
+#include "config.h"
+#include "metrics.h"
+#include "request.h"
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* The library's buffer of one connection: its header must fit, and bodies come in pieces of this size.
+ * Measured: smaller halves the speed of uploads, larger gains nothing and costs it for each connection. */
+#define HTTP_CONNECTION_BYTES ((size_t)32 << 10)
+#define HTTP_STACK_BYTES      ((size_t)2 << 20) /* jansson's recursion, 2048 levels deep */
+#define HTTP_SMALL_REPLY      (32 << 10)        /* header and body leave in one piece */
+#define HTTP_REPLY_BLOCK      ((size_t)256 << 10)
+#define HTTP_EVENTS           64
+#define HTTP_DRAIN_TICK_NS    (20 * POOL_MS)
+#define HTTP_LAST_WORDS_NS    POOL_SECOND /* after the drain timeout, to send what was stopped */
+#define NEVER                 INT64_MAX
+
+enum http_phase { HTTP_SERVING, HTTP_DRAINING, HTTP_STOPPING, HTTP_GONE };
+
+struct http {
+    struct shell shell;
+    struct conns conns;
+    struct listener listener;
+    struct MHD_Daemon *daemon;
+    int epoll;
+    struct request *suspended;
+    enum http_phase phase;
+    int64_t next_deadline; /* none of a suspended request is earlier */
+    int64_t next_sweep;
+    int64_t end_ns; /* of the phase */
+    pthread_t thread;
+    bool has_thread;
+    _Atomic int64_t drain_ns; /* when the drain must be over; NEVER = go on serving */
+};
+
+/* ---- Suspending ---------------------------------------------------------------------------------------- */
+
+static void suspend(struct http *http, struct request *request) {
+    if (request->suspended) {
+        return;
+    }
+    struct epoll_event event = {.events = EPOLLRDHUP, .data.ptr = request};
+    epoll_ctl(http->epoll, EPOLL_CTL_ADD, request->conn->fd, &event);
+    request->suspended = true;
+    request->previous = NULL;
+    request->next = http->suspended;
+    if (request->next != NULL) {
+        request->next->previous = request;
+    }
+    http->suspended = request;
+    if (request->deadline_ns < http->next_deadline) {
+        http->next_deadline = request->deadline_ns;
+    }
+    MHD_suspend_connection(request->connection);
+}
+
+static void resume(struct http *http, struct request *request) {
+    if (!request->suspended) {
+        return;
+    }
+    epoll_ctl(http->epoll, EPOLL_CTL_DEL, request->conn->fd, NULL);
+    request->suspended = false;
+    if (request->previous != NULL) {
+        request->previous->next = request->next;
+    } else {
+        http->suspended = request->next;
+    }
+    if (request->next != NULL) {
+        request->next->previous = request->previous;
+    }
+    MHD_resume_connection(request->connection);
+}
+
+/* After an event: may its connection go on? */
+static void settle(struct http *http, struct request *request) {
+    if (!request_waits(request)) {
+        resume(http, request);
+    } else if (request->deadline_ns < http->next_deadline) {
+        http->next_deadline = request->deadline_ns;
+    }
+}
+
+/* ---- Replies ------------------------------------------------------------------------------------------- */
+
+static struct http *http_of(const struct request *request) {
+    return (struct http *)((char *)request->shell - offsetof(struct http, shell));
+}
+
+static ssize_t read_reply(void *context, uint64_t position, char *out, size_t room) {
+    struct request *request = context;
+    size_t n;
+    (void)position;
+    switch (request_read(request, out, room, &n)) {
+    case STREAM_BYTES:
+        return (ssize_t)n;
+    case STREAM_WAIT:
+        suspend(http_of(request), request);
+        return 0;
+    case STREAM_END:
+        /* Short of the announced length is a failure; the library closes the connection then. */
+        return call_reply(request->call)->length > request->sent ? MHD_CONTENT_READER_END_WITH_ERROR
+                                                                 : MHD_CONTENT_READER_END_OF_STREAM;
+    case STREAM_FAILED:
+        break;
+    }
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static struct MHD_Response *small_response(struct request *request, size_t length) {
+    char *body = malloc(length + 1);
+    if (body == NULL) {
+        return NULL;
+    }
+    size_t n = 0, got = 1;
+    while (n < length && got > 0) {
+        request_read(request, body + n, length - n, &got);
+        n += got;
+    }
+    struct MHD_Response *response = MHD_create_response_from_buffer(n, body, MHD_RESPMEM_MUST_FREE);
+    if (response == NULL) {
+        free(body);
+    }
+    return response;
+}
+
+static struct MHD_Response *make_response(struct request *request, const struct call_reply *reply) {
+    bool no_body = reply->status == MHD_HTTP_NO_CONTENT || reply->status == MHD_HTTP_NOT_MODIFIED;
+    bool small = reply->length >= 0 && reply->length <= HTTP_SMALL_REPLY && request->stream == NULL;
+    if (no_body || (small && !request->is_head)) {
+        return small_response(request, no_body ? 0 : (size_t)reply->length);
+    }
+    uint64_t size = reply->length >= 0 ? (uint64_t)reply->length : MHD_SIZE_UNKNOWN;
+    size_t block = size < HTTP_REPLY_BLOCK ? (size_t)size + 1 : HTTP_REPLY_BLOCK;
+    struct MHD_Response *response = MHD_create_response_from_callback(size, block, read_reply, request, NULL);
+    if (response != NULL && request->is_head && reply->length < 0) {
+        /* The library would send the end of a chunked body after the header. Without chunks there is no body
+         * and no length, and the connection is closed. */
+        MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
+    }
+    return response;
+}
+
+static enum MHD_Result send_reply(struct http *http, struct request *request) {
+    const struct call_reply *reply = call_reply(request->call);
+    struct MHD_Response *response = make_response(request, reply);
+    if (response == NULL) {
+        return MHD_NO;
+    }
+    bool ok = true;
+    for (size_t i = 0; i < reply->n_headers; i++) {
+        ok = MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value) == MHD_YES &&
+             ok;
+    }
+    if (request->close || http->shell.draining) {
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    }
+    if (request->stream != NULL) {
+        request->conn->own_timeout = true;
+        MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                                  (unsigned)http->shell.service->config->stream_timeout_s);
+    }
+    request->phase = REQUEST_SENDING;
+    ok = ok && MHD_queue_response(request->connection, (unsigned)reply->status, response) == MHD_YES;
+    MHD_destroy_response(response);
+    return ok ? MHD_YES : MHD_NO;
+}
+
+/* ---- The library's callbacks --------------------------------------------------------------------------- */
+
+static struct conn *conn_of(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info != NULL ? info->socket_context : NULL;
+}
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code) {
+    struct http *http = context;
+    struct metrics *metrics = http->shell.service->metrics;
+    if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (*socket_context != NULL) {
+            conns_remove(&http->conns, *socket_context);
+            metrics_add(metrics, METRICS_CONNECTIONS, -1);
+        }
+        return;
+    }
+    int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    const struct sockaddr *peer =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr;
+    *socket_context = conns_add(&http->conns, fd, peer);
+    if (*socket_context == NULL) {
+        shutdown(fd, SHUT_RDWR);
+        return;
+    }
+    metrics_add(metrics, METRICS_CONNECTIONS, 1);
+    metrics_add(metrics, METRICS_CONNECTIONS_TOTAL, 1);
+}
+
+/* The request line as it was sent; what this returns becomes *request_context of the others. */
+static void *on_request_line(void *context, const char *target, struct MHD_Connection *connection) {
+    struct http *http = context;
+    struct conn *conn = conn_of(connection);
+    struct request *request = conn != NULL ? request_open(&http->shell, target) : NULL;
+    if (request != NULL) {
+        conn_enter(conn, CONN_HEADER);
+        request->conn = conn;
+        request->connection = connection;
+    }
+    return request;
+}
+
+/* The library is not to decode anything: calls take the target as it was sent. */
+static size_t on_unescape(void *context, struct MHD_Connection *connection, char *text) {
+    (void)context;
+    (void)connection;
+    return strlen(text);
+}
+
+static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const char *name, size_t name_size,
+                                 const char *value, size_t value_size) {
+    struct gate_request *head = context;
+    (void)kind;
+    if (head->n_headers < GATE_MAX_HEADERS) {
+        head->headers[head->n_headers] = (struct gate_header){.name = name,
+                                                              .value = value != NULL ? value : "",
+                                                              .name_size = name_size,
+                                                              .value_size = value_size};
+    }
+    head->n_headers++;
+    return MHD_YES;
+}
+
+static enum MHD_Result begin(struct http *http, struct request *request, const char *method,
+                             const char *version) {
+    struct gate_request head = {.method = method, .target = request->target, .version = version};
+    MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, on_header, &head);
+    conn_enter(request->conn, CONN_BODY);
+    if (request->conn->own_timeout) {
+        request->conn->own_timeout = false;
+        MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                                  (unsigned)http->shell.service->config->idle_timeout_s);
+    }
+    if (!request_begin(request, &head)) {
+        return MHD_NO;
+    }
+    return request->phase == REQUEST_READY ? send_reply(http, request) : MHD_YES;
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *body,
+                                  size_t *body_size, void **request_context) {
+    struct http *http = context;
+    struct request *request = *request_context;
+    (void)connection;
+    (void)url;
+    if (request == NULL || request->gone) {
+        return MHD_NO;
+    }
+    if (request->phase == REQUEST_HEAD) {
+        return begin(http, request, method, version);
+    }
+    if (request->phase == REQUEST_BODY && *body_size > 0) {
+        bool ok = request_feed(request, body, *body_size);
+        *body_size = 0;
+        return ok ? MHD_YES : MHD_NO;
+    }
+    if (request->phase == REQUEST_BODY) {
+        conn_enter(request->conn, CONN_BUSY);
+        request_finish(request);
+    }
+    if (request_waits(request)) {
+        suspend(http, request);
+        return MHD_YES;
+    }
+    return send_reply(http, request);
+}
+
+static enum request_outcome outcome_of(const struct request *request, enum MHD_RequestTerminationCode code) {
+    switch (code) {
+    case MHD_REQUEST_TERMINATED_COMPLETED_OK:
+        return REQUEST_SENT;
+    case MHD_REQUEST_TERMINATED_TIMEOUT_REACHED:
+        return REQUEST_TIMED_OUT;
+    case MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN:
+        return REQUEST_CUT;
+    default:
+        /* Cut by the sweep for being slow, or failed by us in the middle of a reply; else the client left. */
+        if (request->conn != NULL && request->conn->cut) {
+            return REQUEST_TIMED_OUT;
+        }
+        return request->phase == REQUEST_SENDING && call_error(request->call)->code != PE_OK
+                   ? REQUEST_CUT
+                   : REQUEST_CLIENT_GONE;
+    }
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **request_context,
+                         enum MHD_RequestTerminationCode code) {
+    struct request *request = *request_context;
+    (void)context;
+    (void)connection;
+    if (request != NULL) {
+        *request_context = NULL;
+        conn_enter(request->conn, CONN_IDLE);
+        request_release(request, outcome_of(request, code));
+    }
+}
+
+/* What the library has to say concerns single connections, and clients could fill the log with it. */
+static void on_message(void *context, const char *format, va_list arguments) {
+    (void)context;
+    (void)format;
+    (void)arguments;
+}
+
+/* ---- The loop ------------------------------------------------------------------------------------------ */
+
+static void take_done(struct http *http) {
+    struct done_item *item = done_take(&http->shell.done);
+    while (item != NULL) {
+        struct request *request = (struct request *)item;
+        item = item->next;
+        bool orphan = request->phase == REQUEST_ORPHAN;
+        request_returned(request);
+        if (!orphan) {
+            settle(http, request);
+        }
+    }
+}
+
+/* Calls `event` on every suspended request whose deadline is `by` or earlier. */
+static void for_suspended(struct http *http, int64_t by, void (*event)(struct request *)) {
+    struct request *next;
+    http->next_deadline = NEVER;
+    for (struct request *request = http->suspended; request != NULL; request = next) {
+        next = request->next;
+        if (request->deadline_ns <= by) {
+            event(request);
+        }
+        settle(http, request);
+    }
+}
+
+static int wait_ms(const struct http *http, int64_t now) {
+    MHD_UNSIGNED_LONG_LONG library_ms;
+    int64_t wake = http->next_deadline < http->next_sweep ? http->next_deadline : http->next_sweep;
+    int64_t ms = wake == NEVER ? 60000 : (wake - now + POOL_MS - 1) / POOL_MS;
+    if (MHD_get_timeout(http->daemon, &library_ms) == MHD_YES && (int64_t)library_ms < ms) {
+        ms = (int64_t)library_ms;
+    }
+    return ms < 0 ? 0 : (int)(ms < 60000 ? ms : 60000);
+}
+
+static void wait_events(struct http *http) {
+    struct epoll_event events[HTTP_EVENTS];
+    int n = epoll_wait(http->epoll, events, HTTP_EVENTS, wait_ms(http, pool_now_ns()));
+    for (int i = 0; i < n; i++) {
+        struct request *request = events[i].data.ptr;
+        if (request == NULL) {
+            continue; /* the library or the list of the done, which are looked at anyway */
+        }
+        epoll_ctl(http->epoll, EPOLL_CTL_MOD, request->conn->fd, &(struct epoll_event){.data.ptr = request});
+        request_client_left(request);
+        settle(http, request);
+    }
+}
+
+static void start_draining(struct http *http) {
+    http->phase = HTTP_DRAINING;
+    http->shell.draining = true;
+    MHD_run(http->daemon); /* takes in who is connected already */
+    MHD_socket fd = MHD_quiesce_daemon(http->daemon);
+    if (fd != MHD_INVALID_SOCKET) {
+        close(fd);
+    }
+}
+
+static void start_stopping(struct http *http, int64_t now) {
+    http->phase = HTTP_STOPPING;
+    http->end_ns = now + HTTP_LAST_WORDS_NS;
+    for_suspended(http, NEVER, request_stop);
+}
+
+static void step_phase(struct http *http, int64_t now) {
+    int64_t drain_ns = atomic_load(&http->drain_ns);
+    bool idle = http->conns.n == 0;
+    if (http->phase == HTTP_SERVING && drain_ns != NEVER) {
+        start_draining(http);
+    } else if (http->phase == HTTP_DRAINING) {
+        conns_cut_idle(&http->conns, now);
+        if (idle) {
+            http->phase = HTTP_GONE;
+        } else if (now >= drain_ns) {
+            start_stopping(http, now);
+        }
+    } else if (http->phase == HTTP_STOPPING && http->suspended == NULL && (idle || now >= http->end_ns)) {
+        http->phase = HTTP_GONE;
+    }
+}
+
+static void sweep(struct http *http, int64_t now) {
+    if (now < http->next_sweep) {
+        return;
+    }
+    conns_sweep(&http->conns, now);
+    http->next_sweep = now + (http->phase == HTTP_SERVING ? POOL_SECOND : HTTP_DRAIN_TICK_NS);
+}
+
+static void turn(struct http *http) {
+    wait_events(http);
+    take_done(http);
+    int64_t now = pool_now_ns();
+    if (now >= http->next_deadline) {
+        for_suspended(http, now, request_expire);
+    }
+    sweep(http, now);
+    step_phase(http, now);
+    MHD_run(http->daemon);
+}
+
+static void *loop_main(void *context) {
+    struct http *http = context;
+    while (http->phase != HTTP_GONE) {
+        turn(http);
+    }
+    MHD_stop_daemon(http->daemon);
+    http->daemon = NULL;
+    /* Released streams of which a worker still fills a block. */
+    while (http->shell.n_orphans > 0) {
+        struct epoll_event event;
+        epoll_wait(http->epoll, &event, 1, 1000);
+        take_done(http);
+    }
+    return NULL;
+}
+
+/* ---- Opening and closing ------------------------------------------------------------------------------- */
+
+static bool start_daemon(struct http *http) {
+    const struct config *config = http->shell.service->config;
+    http->daemon = MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_USE_ITC | MHD_USE_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
+        http, MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL, MHD_OPTION_LISTEN_SOCKET, http->listener.fd,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_CONNECTION_BYTES, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)config->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+        (unsigned)config->connections_per_ip, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http,
+        MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
+        MHD_OPTION_END);
+    return http->daemon != NULL;
+}
+
+static bool watch(struct http *http, int fd) {
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+    return epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+static bool start_loop(struct http *http) {
+    http->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (http->epoll < 0 || !done_open(&http->shell.done) || !start_daemon(http)) {
+        return false;
+    }
+    int library = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+    if (!watch(http, library) || !watch(http, http->shell.done.fd)) {
+        return false;
+    }
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0) {
+        return false;
+    }
+    pthread_attr_setstacksize(&attributes, HTTP_STACK_BYTES);
+    http->has_thread = pthread_create(&http->thread, &attributes, loop_main, http) == 0;
+    pthread_attr_destroy(&attributes);
+    return http->has_thread;
+}
+
+int http_open(struct http **out, const struct http_options *options, struct pe_error *err) {
+    *out = NULL;
+    struct http *http = calloc(1, sizeof *http);
+    if (http == NULL) {
+        return pe_fail(err, PE_ERR_MEMORY, options->option, "no memory for a listener");
+    }
+    http->shell = (struct shell){.service = options->service,
+                                 .log = options->log,
+                                 .pool = options->pool,
+                                 .done = {.fd = -1},
+                                 .admin = options->admin};
+    conns_init(&http->conns, options->service->config->idle_timeout_s);
+    http->epoll = -1;
+    http->next_deadline = NEVER;
+    atomic_init(&http->drain_ns, NEVER);
+    if (listen_open(&http->listener, options->address, options->option, err) != PE_OK) {
+        http_close(http);
+        return err->code;
+    }
+    if (!start_loop(http)) {
+        http_close(http);
+        return pe_fail(err, PE_ERR_MEMORY, options->option, "the system gave no thread or descriptor for %s",
+                       options->address);
+    }
+    *out = http;
+    return PE_OK;
+}
+
+const char *http_address(const struct http *http) {
+    return http->listener.name;
+}
+
+void http_drain(struct http *http, int64_t timeout_ns) {
+    atomic_store(&http->drain_ns, pool_now_ns() + timeout_ns);
+    done_poke(&http->shell.done);
+}
+
+void http_join(struct http *http) {
+    if (http->has_thread) {
+        pthread_join(http->thread, NULL);
+        http->has_thread = false;
+    }
+}
+
+void http_close(struct http *http) {
+    if (http == NULL) {
+        return;
+    }
+    if (http->daemon != NULL) {
+        MHD_stop_daemon(http->daemon); /* closes the socket, too */
+    } else if (http->listener.fd > 0 && http->phase == HTTP_SERVING) {
+        close(http->listener.fd);
+    }
+    if (http->epoll >= 0) {
+        close(http->epoll);
+    }
+    done_close(&http->shell.done);
+    free(http);
+}
+
+const char *http_library_version(void) {
+    return MHD_get_version();
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Cheap work runs on the loop thread: handing it over costs some 30 us, so below 100 us of work the hand-over
+ * would be what takes the time. All else goes to the pool, whose last worker also writes the reply, as making
+ * text of a million numbers is work too.
+ *
+ * Who may touch the call: the loop until pool_submit, then the workers, then the loop from the moment the
+ * request is taken from the list of the done. In between the loop may only call_stop it.
+ */
+#include "request.h"
+
+#include "config.h"
+#include "log.h"
+#include "metrics.h"
+#include "wire/problem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INLINE_NS 100000.0
+/* A refused body is read to its end, so that clients which send before they listen get to see the answer;
+ * up to so many times the limit of a body. */
+#define SWALLOW_FACTOR 4
+#define NEVER          INT64_MAX
+
+static struct request *request_of(struct pool_job *job) {
+    return (struct request *)((char *)job - offsetof(struct request, job));
+}
+
+static void reject(const struct request *request, enum metrics_reason reason) {
+    metrics_reject(request->shell->service->metrics, reason);
+}
+
+/* ---- Head and body ------------------------------------------------------------------------------------- */
+
+struct request *request_open(struct shell *shell, const char *target) {
+    size_t size = strlen(target) + 1;
+    struct request *request = malloc(sizeof *request + size);
+    if (request == NULL) {
+        return NULL;
+    }
+    *request = (struct request){
+        .shell = shell, .phase = REQUEST_HEAD, .opened_ns = pool_now_ns(), .deadline_ns = NEVER};
+    memcpy(request->target, target, size);
+    return request;
+}
+
+static int64_t swallow_limit(const struct request *request) {
+    return SWALLOW_FACTOR * request->shell->service->config->body_bytes;
+}
+
+/* Answered before the body. The library closes the connection after a reply that is sent before the body's
+ * end, so that is done only where the body will not come or is too long to be read for nothing. */
+static void answer_early(struct request *request, const struct gate_result *gate) {
+    bool waits = gate->expects_continue && gate->length != 0;
+    bool now = waits || gate->length > swallow_limit(request);
+    request->phase = now ? REQUEST_READY : REQUEST_BODY;
+    request->close = request->close || now;
+    request->swallow = !now;
+}
+
+bool request_begin(struct request *request, const struct gate_request *seen) {
+    struct shell *shell = request->shell;
+    struct gate_result gate;
+    struct call_head head = {.target = gate_target(request->target), .admin = shell->admin};
+    request->texts = gate_head(seen, &head);
+    if (request->texts == NULL) {
+        return false;
+    }
+    gate_check(seen, &gate);
+    head.content_length = gate.length;
+    request->is_head = strcmp(head.method, "HEAD") == 0;
+    request->call = call_open(shell->service, &head);
+    if (request->call == NULL) {
+        return false;
+    }
+    metrics_add(shell->service->metrics, METRICS_REQUESTS_IN_FLIGHT, 1);
+    request->phase = REQUEST_BODY;
+    if (gate.code != 0) {
+        request->malformed = request->close = true;
+        call_refuse(request->call, gate.code, gate.detail);
+        request->phase = REQUEST_READY;
+    } else if (call_answered(request->call)) {
+        answer_early(request, &gate);
+    }
+    return true;
+}
+
+bool request_feed(struct request *request, const void *bytes, size_t n) {
+    request->received += (int64_t)n;
+    request->conn->received += (int64_t)n;
+    if (!request->swallow) {
+        request->swallow = !call_feed(request->call, bytes, n);
+    }
+    return !request->swallow || request->received <= swallow_limit(request);
+}
+
+/* ---- The reply ----------------------------------------------------------------------------------------- */
+
+/* On a worker. */
+static void stream_is_filled(void *context) {
+    struct request *request = context;
+    done_push(&request->shell->done, &request->done);
+}
+
+static void stream_begin(struct request *request) {
+    struct shell *shell = request->shell;
+    struct metrics *metrics = shell->service->metrics;
+    request->phase = REQUEST_READY;
+    if (shell->n_streams >= (size_t)shell->service->config->streams) {
+        reject(request, METRICS_STREAMS_FULL);
+        call_refuse(request->call, SERVER_BUSY, "as many streams as are allowed (option streams) are open");
+        return;
+    }
+    request->deadline_ns = call_deadline_ns(request->call);
+    request->stream = stream_open(shell->pool, request->call, stream_is_filled, request);
+    if (request->stream == NULL) {
+        call_refuse(request->call, PE_ERR_MEMORY, "no memory for a stream");
+        return;
+    }
+    shell->n_streams++;
+    metrics_add(metrics, METRICS_STREAMS_ACTIVE, 1);
+    metrics_add(metrics, METRICS_STREAMS_TOTAL, 1);
+    request->phase = REQUEST_FIRST;
+}
+
+/* No worker has the stream. */
+static void stream_drop(struct request *request) {
+    if (request->stream != NULL) {
+        stream_close(request->stream);
+        request->stream = NULL;
+        request->shell->n_streams--;
+        metrics_add(request->shell->service->metrics, METRICS_STREAMS_ACTIVE, -1);
+    }
+}
+
+/* The call has its reply. */
+static void written(struct request *request) {
+    request->deadline_ns = NEVER;
+    request->phase = REQUEST_READY;
+    if (!request->gone && !request->is_head && call_reply(request->call)->stream) {
+        stream_begin(request);
+    }
+}
+
+/* ---- Work ---------------------------------------------------------------------------------------------- */
+
+/* On a worker. */
+static bool run_part(struct pool_job *job, size_t part) {
+    struct call *call = request_of(job)->call;
+    if (pool_now_ns() >= call_deadline_ns(call)) {
+        call_stop(call, CALL_STOP_DEADLINE);
+    }
+    call_run(call, part);
+    return !call_stopped(call);
+}
+
+/* On the worker that ran the last part. */
+static void parts_end(struct pool_job *job) {
+    struct request *request = request_of(job);
+    call_times(request->call)->queued_ns = job->queued_ns;
+    call_write(request->call);
+    done_push(&request->shell->done, &request->done);
+}
+
+static void work_here(struct request *request, const struct pe_work *work) {
+    for (size_t part = 0; part < work->n_parts; part++) {
+        call_run(request->call, part);
+    }
+    call_write(request->call);
+    written(request);
+}
+
+static void work_on_pool(struct request *request, const struct pe_work *work) {
+    request->job = (struct pool_job){.n_parts = work->n_parts, .run = run_part, .end = parts_end};
+    request->deadline_ns = call_deadline_ns(request->call);
+    request->phase = REQUEST_WORKING;
+    request->was_queued = true;
+    if (!pool_submit(request->shell->pool, &request->job)) {
+        reject(request, METRICS_QUEUE_FULL);
+        call_refuse(request->call, SERVER_BUSY, "the queue of requests (option queue_depth) is full");
+        request->was_queued = false;
+        written(request);
+    }
+}
+
+void request_finish(struct request *request) {
+    if (!call_answered(request->call)) {
+        call_finish(request->call);
+    }
+    if (call_answered(request->call)) {
+        written(request);
+        return;
+    }
+    const struct pe_work *work = call_work(request->call);
+    if (work->n_parts == 0 || work->cost_ns < INLINE_NS) {
+        work_here(request, work);
+    } else {
+        work_on_pool(request, work);
+    }
+}
+
+/* ---- Events -------------------------------------------------------------------------------------------- */
+
+static void free_request(struct request *request) {
+    stream_drop(request);
+    if (request->call != NULL) {
+        call_close(request->call);
+        metrics_add(request->shell->service->metrics, METRICS_REQUESTS_IN_FLIGHT, -1);
+    }
+    free(request->texts);
+    free(request);
+}
+
+/* A stream that ends before its first byte was sent: there can still be a proper answer. */
+static void refuse_stream(struct request *request) {
+    int code = request->late ? SERVER_DEADLINE : SERVER_DRAINING;
+    stream_drop(request);
+    call_refuse(request->call, code,
+                request->late ? "the deadline passed before the first byte" : "the daemon is shutting down");
+    written(request);
+}
+
+static void first_returned(struct request *request) {
+    stream_filled(request->stream);
+    request->deadline_ns = NEVER;
+    if (request->gone) {
+        request->phase = REQUEST_READY;
+    } else if (request->late || call_stopped(request->call)) {
+        refuse_stream(request);
+    } else {
+        request->phase = REQUEST_READY;
+    }
+}
+
+void request_returned(struct request *request) {
+    switch (request->phase) {
+    case REQUEST_WORKING:
+        written(request);
+        break;
+    case REQUEST_FIRST:
+        first_returned(request);
+        break;
+    case REQUEST_ORPHAN:
+        request->shell->n_orphans--;
+        free_request(request);
+        break;
+    default: /* SENDING, or READY with the fill of its second block */
+        stream_filled(request->stream);
+        request->waits_block = false;
+        break;
+    }
+}
+
+void request_client_left(struct request *request) {
+    request->gone = true;
+    request->deadline_ns = NEVER;
+    call_stop(request->call, CALL_STOP_CLIENT_GONE);
+    if (request->phase == REQUEST_WORKING) {
+        if (pool_cancel(request->shell->pool, &request->job)) {
+            written(request);
+        }
+    } else if (request->stream != NULL && stream_cancel(request->stream)) {
+        request->waits_block = false;
+        request->phase = request->phase == REQUEST_FIRST ? REQUEST_READY : request->phase;
+    }
+}
+
+/* Stops it for a reason that is still answered. */
+static void stop(struct request *request, enum call_stop_reason reason) {
+    request->deadline_ns = NEVER;
+    call_stop(request->call, reason);
+    if (request->phase == REQUEST_WORKING) {
+        if (pool_cancel(request->shell->pool, &request->job)) {
+            call_write(request->call);
+            written(request);
+        }
+    } else if (request->stream != NULL && stream_cancel(request->stream)) {
+        request->waits_block = false;
+        if (request->phase == REQUEST_FIRST) {
+            refuse_stream(request);
+        }
+    }
+}
+
+void request_expire(struct request *request) {
+    request->late = true;
+    stop(request, CALL_STOP_DEADLINE);
+}
+
+void request_stop(struct request *request) {
+    stop(request, CALL_STOP_SHUTDOWN);
+}
+
+bool request_waits(const struct request *request) {
+    return request->phase == REQUEST_WORKING || request->phase == REQUEST_FIRST || request->waits_block;
+}
+
+/* ---- Sending ------------------------------------------------------------------------------------------- */
+
+enum stream_state request_read(struct request *request, char *out, size_t room, size_t *n) {
+    enum stream_state state;
+    if (request->stream != NULL) {
+        state = stream_read(request->stream, out, room, n);
+        request->waits_block = state == STREAM_WAIT;
+    } else {
+        *n = call_pull(request->call, out, room);
+        state = *n > 0 ? STREAM_BYTES : STREAM_END;
+    }
+    if (state == STREAM_END && call_failed_short(request->call)) {
+        state = STREAM_FAILED;
+    }
+    request->sent += (int64_t)*n;
+    return state;
+}
+
+/* ---- The end ------------------------------------------------------------------------------------------- */
+
+static int final_status(const struct request *request, enum request_outcome outcome) {
+    if (request->gone || outcome == REQUEST_CLIENT_GONE) {
+        return 499; /* the client left; nginx made the number customary */
+    }
+    if (request->call == NULL) {
+        return outcome == REQUEST_TIMED_OUT ? 408 : 400; /* refused by the library */
+    }
+    if (request->phase < REQUEST_READY) {
+        return outcome == REQUEST_TIMED_OUT ? 408 : 503;
+    }
+    return call_reply(request->call)->status;
+}
+
+static void count(const struct request *request, int status, enum request_outcome outcome) {
+    if (request->malformed || request->call == NULL) {
+        reject(request, METRICS_MALFORMED);
+    } else if (status == 499) {
+        reject(request, METRICS_CLIENT_GONE);
+    } else if (status == 413) {
+        reject(request, METRICS_TOO_LARGE);
+    } else if (status == 504) {
+        reject(request, METRICS_DEADLINE);
+    } else if (outcome == REQUEST_TIMED_OUT) {
+        reject(request, METRICS_IDLE_TIMEOUT);
+    } else if (outcome == REQUEST_CUT) {
+        reject(request, METRICS_DRAINING);
+    }
+}
+
+/* `busy`: a worker still has the call, whose error is then its own. */
+static void record(const struct request *request, enum request_outcome outcome, bool busy) {
+    static const struct call_times no_times = {0};
+    struct call *call = request->call;
+    const struct call_times *times = call != NULL ? call_times(call) : &no_times;
+    const struct pe_error *error = call != NULL && !busy ? call_error(call) : NULL;
+    bool failed = error != NULL && error->code != PE_OK;
+    int64_t computed = times->run > 0 && times->written > times->run ? times->written - times->run : 0;
+    int64_t duration = pool_now_ns() - request->opened_ns;
+    int status = final_status(request, outcome);
+    const char *route = call != NULL ? call_route_name(call) : "unmatched";
+    const char *method = request->texts != NULL ? request->texts : "-"; /* its first text */
+
+    count(request, status, outcome);
+    metrics_request(request->shell->service->metrics,
+                    &(struct metrics_request){.route = route,
+                                              .method = method,
+                                              .status = status,
+                                              .bytes_in = (uint64_t)request->received,
+                                              .bytes_out = (uint64_t)request->sent,
+                                              .duration_ns = duration,
+                                              .queue_ns = request->was_queued ? times->queued_ns : -1,
+                                              .compute_ns = computed > 0 ? computed : -1});
+    log_request(request->shell->log,
+                &(struct log_request){.request_id = call != NULL ? call_request_id(call) : NULL,
+                                      .method = method,
+                                      .target = request->target,
+                                      .client = request->conn != NULL ? request->conn->client : NULL,
+                                      .route = route,
+                                      .traceparent = call != NULL ? call_traceparent(call) : NULL,
+                                      .status = status,
+                                      .bytes = (uint64_t)request->sent,
+                                      .duration_ns = duration,
+                                      .queue_ns = times->queued_ns,
+                                      .compute_ns = computed,
+                                      .error = failed ? problem_slug(error->code) : NULL,
+                                      .field = failed ? error->path : NULL,
+                                      .detail = failed ? error->text : NULL});
+}
+
+void request_release(struct request *request, enum request_outcome outcome) {
+    if (request->stream != NULL && outcome != REQUEST_SENT) {
+        call_stop(request->call, CALL_STOP_CLIENT_GONE);
+    }
+    bool busy = request->stream != NULL && !stream_cancel(request->stream);
+    record(request, outcome, busy);
+    if (busy) {
+        request->phase = REQUEST_ORPHAN;
+        request->conn = NULL;
+        request->connection = NULL;
+        request->shell->n_orphans++;
+    } else {
+        free_request(request);
+    }
+}
