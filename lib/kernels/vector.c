@@ -21,6 +21,7 @@
 #define INFINITE  UINT64_C(0x7ff0000000000000)
 #include "kernels/vector_real.h"
 
+#define LANES 8   /* sums side by side */
 #define CHUNK 128 /* numbers on the stack while a float row becomes another type */
 
 double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity) {
@@ -69,6 +70,18 @@ void pe_vector_subtract(enum pe_dtype dtype, void *out, const void *a, const voi
         subtract_double(out, a, b, n);
     else
         subtract_float(out, a, b, n);
+}
+
+double pe_vector_dot(const double *a, const double *b, size_t n) {
+    double lane[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES) {
+        for (size_t l = 0; l < LANES; l++)
+            lane[l] += a[i + l] * b[i + l];
+    }
+    for (size_t l = 0; i < n; i++, l++)
+        lane[l] += a[i] * b[i];
+    return ((lane[0] + lane[4]) + (lane[1] + lane[5])) + ((lane[2] + lane[6]) + (lane[3] + lane[7]));
 }
 
 void pe_vector_store(enum pe_dtype dtype, const void *x, size_t n, enum pe_dtype out_dtype, void *out) {

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * shift: the linear map M with M.PE(p) = PE(p + k). For a sinusoid of frequency w it is the addition theorem,
+ *
+ *     [sin(w(p+k))]   [ cos(wk)  sin(wk)] [sin(wp)]
+ *     [cos(w(p+k))] = [-sin(wk)  cos(wk)].[cos(wp)]
+ *
+ * one rotation per pair, the same at every p: "a linear function can attend by relative position" (Vaswani et
+ * al. 2017, section 3.5). The encoding's hook gives the pairs exactly; the residual shows what remains of
+ * rounding.
+ *
+ * Other encodings have no such map. The best one is fitted, M = argmin sum over p of |M.PE(p) - PE(p+k)|^2,
+ * of smallest norm where there are several: with fewer positions than columns any table can be fitted, which
+ * says nothing; the residual over more of them tells. The work is cubic, hence the limits.
+ */
+#include "kernels/lstsq.h"
+#include "kernels/vector.h"
+#include "ops/operand.h"
+
+#include <math.h>
+#include <string.h>
+
+#define BLOCK_ITEMS ((size_t)1 << 14)   /* of the vectors looked at together */
+#define ITEMS_MOST  (UINT64_C(1) << 27) /* positions times width, where the map is exact */
+#define WORK_MOST   (UINT64_C(1) << 30) /* positions * width * the smaller of both, where it is fitted */
+#define LARGEST     0x1p400             /* squares of vectors must not overflow */
+
+struct shift {
+    const struct pe_plan *plan;
+    struct pe_positions from, to; /* p and p + distance */
+    size_t width, n, block_rows;
+    double *before, *after; /* [block_rows, D] */
+    size_t pairs;
+    const double *blocks;   /* [pairs, 2, 2] */
+    const size_t *columns;  /* [pairs, 2] */
+    double *matrix;         /* [D, D] or NULL */
+    double *residual, *rms; /* one number each */
+    struct pe_lstsq *fit;   /* NULL where the map is exact */
+};
+
+static void exact_matrix(const struct shift *op) {
+    memset(op->matrix, 0, op->width * op->width * sizeof *op->matrix);
+    for (size_t i = 0; i < op->pairs; i++) {
+        const size_t *c = op->columns + 2 * i;
+        for (size_t j = 0; j < 4; j++)
+            op->matrix[c[j / 2] * op->width + c[j % 2]] = op->blocks[4 * i + j];
+    }
+}
+
+/* out = M.x by pairs; columns outside of pairs are zero, and stay so. */
+static void exact_map(const struct shift *op, const double *x, double *out) {
+    memset(out, 0, op->width * sizeof *out);
+    for (size_t i = 0; i < op->pairs; i++) {
+        const double *m = op->blocks + 4 * i;
+        const size_t *c = op->columns + 2 * i;
+        out[c[0]] = m[0] * x[c[0]] + m[1] * x[c[1]];
+        out[c[1]] = m[2] * x[c[0]] + m[3] * x[c[1]];
+    }
+}
+
+static void fitted_map(const struct shift *op, const double *x, double *out) {
+    for (size_t i = 0; i < op->width; i++)
+        out[i] = pe_vector_dot(op->matrix + i * op->width, x, op->width);
+}
+
+/* The largest and the mean square of M.PE(p) - PE(p + k). */
+static void residuals(const struct shift *op) {
+    size_t width = op->width;
+    double *mapped = op->after + op->block_rows * width; /* one row more */
+    double most = 0, squares = 0;
+    for (size_t first = 0, rows; first < op->n; first += rows) {
+        rows = op->n - first < op->block_rows ? op->n - first : op->block_rows;
+        pe_encode_rows(op->plan, &op->from, PE_DTYPE_F64, first, rows, op->before);
+        pe_encode_rows(op->plan, &op->to, PE_DTYPE_F64, first, rows, op->after);
+        for (size_t i = 0; i < rows * width; i++) {
+            if (i % width == 0 && op->fit)
+                fitted_map(op, op->before + i, mapped);
+            else if (i % width == 0)
+                exact_map(op, op->before + i, mapped);
+            double off = fabs(mapped[i % width] - op->after[i]);
+            most = off > most ? off : most;
+            squares += off * off;
+        }
+    }
+    double count = (double)op->n * (double)width;
+    *op->residual = most;
+    *op->rms = count > 0 ? sqrt(squares / count) : 0;
+}
+
+static void shift_part(const void *state, size_t part) {
+    (void)part;
+    const struct shift *op = state;
+    if (op->fit)
+        pe_lstsq_run(op->fit);
+    else if (op->matrix)
+        exact_matrix(op);
+    residuals(op);
+}
+
+/* ---- Opening --------------------------------------------------------------------------------------------
+ */
+
+static int args_check(const struct pe_shift_args *args, struct pe_error *err) {
+    if (!args->plan)
+        return pe_fail(err, PE_ERR_MISSING, "encoding", "is missing");
+    if (!args->positions)
+        return pe_fail(err, PE_ERR_MISSING, "positions", "is missing");
+    const struct pe_encoding *row = pe_plan_row(args->plan);
+    if (!pe_encoding_adds(row))
+        return pe_encoding_unsupported(row, "makes no vectors that could be shifted", err);
+    if (!isfinite(args->distance))
+        return pe_fail(err, PE_ERR_NONFINITE, "distance", "got %g, allowed are finite numbers",
+                       args->distance);
+    return pe_positions_admit(args->plan, args->positions, "positions", err);
+}
+
+static int work_check(const struct shift *op, bool exact, struct pe_error *err) {
+    uint64_t least = op->n < op->width ? op->n : op->width;
+    double items = (double)op->n * (double)op->width, work = exact ? items : items * (double)least;
+    uint64_t limit = exact ? ITEMS_MOST : WORK_MOST;
+    if (work <= (double)limit)
+        return PE_OK;
+    return pe_fail_limit(err, "positions", "shift_work", limit, work < 1e18 ? (uint64_t)work : UINT64_MAX,
+                         "%zu positions of width %zu are too many to %s", op->n, op->width,
+                         exact ? "try the map on" : "fit a map to");
+}
+
+/* The list of p + distance, each one of the encoding's positions too. */
+static int shifted_open(struct pe_arena *arena, struct shift *op, double distance, struct pe_error *err) {
+    struct pe_tensor list;
+    if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, 1, &op->n, err))
+        return pe_error_at(err, "positions");
+    double *to = list.data;
+    pe_positions_read(&op->from, 0, op->n, to);
+    for (size_t i = 0; i < op->n; i++) {
+        double p = to[i];
+        to[i] = p + distance;
+        if (fabs(to[i]) > PE_POSITION_MAX)
+            return pe_fail(err, PE_ERR_RANGE, "distance",
+                           "takes position %.17g to %.17g, allowed are -2^53 to 2^53", p, to[i]);
+    }
+    op->to = (struct pe_positions){.length = op->n, .axes = 1, .list = to};
+    struct pe_error beyond = {0};
+    if (pe_positions_admit(op->plan, &op->to, "", &beyond))
+        return pe_fail(err, beyond.code, "distance", "shifted by %g: %s", distance, beyond.text);
+    return PE_OK;
+}
+
+/* A column outside of pairs must be zero, or there is no map. No encoding treats these positions as special.
+ */
+static int lone_check(struct pe_arena *arena, const struct shift *op, struct pe_error *err) {
+    static const double somewhere[2] = {0.25, 0.5};
+    const struct pe_positions two = {.length = 2, .axes = 1, .list = somewhere};
+    bool *paired = pe_arena_array(arena, op->width, sizeof *paired, err);
+    double *vectors = pe_arena_array(arena, 2 * op->width, sizeof *vectors, err);
+    if (!paired || !vectors)
+        return err->code;
+    for (size_t i = 0; i < 2 * op->pairs; i++)
+        paired[op->columns[i]] = true;
+    pe_encode_rows(op->plan, &two, PE_DTYPE_F64, 0, 2, vectors);
+    for (size_t c = 0; c < op->width; c++) {
+        if (!paired[c] && (vectors[c] != 0 || vectors[op->width + c] != 0))
+            return pe_fail(err, PE_ERR_UNSUPPORTED, "encoding.d_model",
+                           "is %zu, so column %zu has no partner to turn with and no map shifts it",
+                           op->width, c);
+    }
+    return PE_OK;
+}
+
+static int exact_open(struct pe_arena *arena, struct shift *op, struct pe_shift_result *out, double distance,
+                      struct pe_error *err) {
+    const struct pe_encoding *row = pe_plan_row(op->plan);
+    const struct pe_plan_view *view = pe_plan_view(op->plan);
+    op->pairs = row->shift_pairs(view);
+    size_t *columns = pe_arena_array(arena, op->pairs, 2 * sizeof *columns, err);
+    if (!columns || pe_tensor_alloc(arena, &out->blocks, PE_DTYPE_F64, 3, (size_t[3]){op->pairs, 2, 2}, err))
+        return err->code;
+    double *blocks = out->blocks.data;
+    for (size_t i = 0; i < op->pairs; i++)
+        row->shift(view, distance, i, blocks + 4 * i, columns + 2 * i);
+    op->blocks = blocks;
+    op->columns = columns;
+    out->exact = true;
+    return lone_check(arena, op, err);
+}
+
+/* Vectors [T, D] by columns, times factor. */
+static void columns_fill(const struct shift *op, const struct pe_positions *positions, double factor,
+                         double *out) {
+    for (size_t t = 0; t < op->n; t++) {
+        pe_encode_rows(op->plan, positions, PE_DTYPE_F64, t, 1, op->before);
+        for (size_t c = 0; c < op->width; c++)
+            out[c * op->n + t] = op->before[c] * factor;
+    }
+}
+
+static int fit_open(struct pe_arena *arena, struct shift *op, struct pe_error *err) {
+    size_t scratch, items;
+    bool fits = pe_lstsq_scratch(op->n, op->width, &scratch) &&
+                pe_size_product((size_t[2]){op->n, op->width}, 2, &items);
+    struct pe_lstsq *fit = pe_arena_array(arena, 1, sizeof *fit, err);
+    if (!fit || !fits)
+        return pe_fail(err, PE_ERR_LIMIT, "positions", "are too many for the memory of this machine");
+    *fit = (struct pe_lstsq){.m = op->n, .n = op->width, .n_right = op->width, .x = op->matrix};
+    fit->a = pe_arena_array(arena, items, sizeof *fit->a, err);
+    fit->b = pe_arena_array(arena, items, sizeof *fit->b, err);
+    fit->scratch = pe_arena_array(arena, scratch, sizeof *fit->scratch, err);
+    fit->order = pe_arena_array(arena, op->width, sizeof *fit->order, err);
+    if (!fit->a || !fit->b || !fit->scratch || !fit->order)
+        return pe_error_at(err, "positions");
+    columns_fill(op, &op->from, 1, fit->a);
+    columns_fill(op, &op->to, 1, fit->b);
+    double most = fmax(pe_vector_largest(PE_DTYPE_F64, fit->a, items, false),
+                       pe_vector_largest(PE_DTYPE_F64, fit->b, items, false));
+    if (most > LARGEST)
+        return pe_fail(err, PE_ERR_RANGE, "encoding", "its vectors reach %g, allowed for a fit is %g", most,
+                       LARGEST);
+    int exponent = 0;
+    frexp(most, &exponent);
+    double factor = ldexp(1, exponent > -1000 ? -exponent : 1000); /* both sides near 1: the same map */
+    columns_fill(op, &op->from, factor, fit->a);
+    columns_fill(op, &op->to, factor, fit->b);
+    op->fit = fit;
+    return PE_OK;
+}
+
+/* Memory and, for a fit, its two sides. */
+static int shift_fill(struct pe_arena *arena, struct shift *op, struct pe_shift_result *out,
+                      const struct pe_shift_args *args, struct pe_error *err) {
+    bool exact = pe_plan_row(op->plan)->shift_pairs != NULL;
+    size_t rows = op->width < BLOCK_ITEMS ? BLOCK_ITEMS / op->width : 1;
+    op->block_rows = rows < op->n ? rows : (op->n ? op->n : 1);
+    if (work_check(op, exact, err) || shifted_open(arena, op, args->distance, err))
+        return err->code;
+    op->before = pe_arena_array(arena, 2 * op->block_rows + 1, op->width * sizeof(double), err);
+    if (!op->before || (exact && exact_open(arena, op, out, args->distance, err)))
+        return err->code;
+    op->after = op->before + op->block_rows * op->width;
+    if ((!exact || args->matrix) &&
+        pe_tensor_alloc(arena, &out->matrix, PE_DTYPE_F64, 2, (size_t[2]){op->width, op->width}, err))
+        return err->code;
+    op->matrix = out->matrix.data;
+    if (pe_tensor_alloc(arena, &out->residual, PE_DTYPE_F64, 0, NULL, err) ||
+        pe_tensor_alloc(arena, &out->rms, PE_DTYPE_F64, 0, NULL, err))
+        return err->code;
+    op->residual = out->residual.data;
+    op->rms = out->rms.data;
+    return exact ? PE_OK : fit_open(arena, op, err);
+}
+
+static double cost_ns(const struct shift *op) {
+    double items = (double)op->n * (double)op->width;
+    double vectors = 2 * (double)op->n * pe_encoding_row_ns(op->plan);
+    if (!op->fit)
+        return vectors + 2 * items;
+    return vectors + 6 * items * (double)(op->n < op->width ? op->n : op->width) +
+           2 * items * (double)op->width;
+}
+
+int pe_shift_open(struct pe_arena *arena, struct pe_work *work, struct pe_shift_result *result,
+                  const struct pe_shift_args *theirs, struct pe_error *err) {
+    struct pe_shift_args args;
+    *result = (struct pe_shift_result){0};
+    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) || args_check(&args, err))
+        return err->code;
+    struct shift *op = pe_arena_array(arena, 1, sizeof *op, err);
+    if (!op)
+        return err->code;
+    op->plan = args.plan;
+    op->from = *args.positions;
+    op->n = pe_positions_count(args.positions);
+    op->width = pe_plan_width(args.plan);
+    if (shift_fill(arena, op, result, &args, err))
+        return err->code;
+    *work = (struct pe_work){.n_parts = 1, .cost_ns = cost_ns(op), .state = op, .run = shift_part};
+    return PE_OK;
+}
