@@ -14,6 +14,8 @@
     X(dtype)           \
     X(error)           \
     X(npy)             \
+    X(lift)            \
+    X(lift_random)     \
     X(number)          \
     X(positions)       \
     X(positions_rule)  \
