@@ -11,15 +11,21 @@
 /* clang-format off */
 #define SUITES(X)      \
     X(arena)           \
+    X(config)          \
     X(dtype)           \
     X(error)           \
-    X(npy)             \
+    X(learned)         \
     X(lift)            \
     X(lift_random)     \
+    X(log)             \
+    X(metrics)         \
+    X(naive)           \
+    X(npy)             \
     X(number)          \
     X(positions)       \
     X(positions_rule)  \
     X(random)          \
+    X(safetensors)     \
     X(tensor)
 /* clang-format on */
 
