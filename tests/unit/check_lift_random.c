@@ -16,7 +16,7 @@
 static void add_space(struct text *out, uint64_t *state) {
     static const char *const spaces[] = {" ", "\n", "\t", "\r", "  \n"};
     if (random_below(state, 6) == 0) {
-        text_add(out, "%s", spaces[random_below(state, PE_COUNT(spaces))]);
+        outcome_add(out, "%s", spaces[random_below(state, PE_COUNT(spaces))]);
     }
 }
 
@@ -33,35 +33,35 @@ static void add_number(struct text *out, uint64_t *state) {
                                       "9007199254740993"};
     switch (random_below(state, 6)) {
     case 0:
-        text_add(out, "%s", odd[random_below(state, PE_COUNT(odd))]);
+        outcome_add(out, "%s", odd[random_below(state, PE_COUNT(odd))]);
         break;
     case 1:
-        text_add(out, "%d", (int)random_below(state, 2000) - 1000);
+        outcome_add(out, "%d", (int)random_below(state, 2000) - 1000);
         break;
     case 2:
-        text_add(out, "%.17g", ((double)random_next(state) - 0x1p63) * 0x1p-63);
+        outcome_add(out, "%.17g", ((double)random_next(state) - 0x1p63) * 0x1p-63);
         break;
     default:
-        text_add(out, "%.8f", ((double)random_next(state) - 0x1p63) * 0x1p-63);
+        outcome_add(out, "%.8f", ((double)random_next(state) - 0x1p63) * 0x1p-63);
     }
 }
 
 static void add_tensor(struct text *out, uint64_t *state, const size_t *dim, int rank, bool nulls) {
-    text_add(out, "[");
+    outcome_add(out, "[");
     add_space(out, state);
     for (size_t i = 0; i < dim[0]; i++) {
         if (rank > 1) {
             add_tensor(out, state, dim + 1, rank - 1, nulls);
         } else if (nulls && random_below(state, 3) == 0) {
-            text_add(out, "null");
+            outcome_add(out, "null");
         } else {
             add_number(out, state);
         }
         add_space(out, state);
-        text_add(out, "%s", i + 1 < dim[0] ? "," : "");
+        outcome_add(out, "%s", i + 1 < dim[0] ? "," : "");
         add_space(out, state);
     }
-    text_add(out, "]");
+    outcome_add(out, "]");
 }
 
 static const char *const strings[] = {"\"\"",           "\"x\"",         "\"[1,2\"",
@@ -74,28 +74,28 @@ static const char *const keys[] = {
 static void add_value(struct text *out, uint64_t *state, int depth);
 
 static void add_object(struct text *out, uint64_t *state, int depth) {
-    text_add(out, "{");
+    outcome_add(out, "{");
     size_t n = random_below(state, 5), first = random_below(state, PE_COUNT(keys));
     for (size_t i = 0; i < n;
          i++) { /* 17 is prime to 5: no key twice, but for those that decode to the same */
         add_space(out, state);
-        text_add(out, "\"%s\"", keys[(first + 5 * i) % PE_COUNT(keys)]);
+        outcome_add(out, "\"%s\"", keys[(first + 5 * i) % PE_COUNT(keys)]);
         add_space(out, state);
-        text_add(out, ":");
+        outcome_add(out, ":");
         add_value(out, state, depth + 1);
-        text_add(out, "%s", i + 1 < n ? "," : "");
+        outcome_add(out, "%s", i + 1 < n ? "," : "");
     }
-    text_add(out, "}");
+    outcome_add(out, "}");
 }
 
 static void add_list(struct text *out, uint64_t *state, int depth) {
     size_t n = random_below(state, 4);
-    text_add(out, "[");
+    outcome_add(out, "[");
     for (size_t i = 0; i < n; i++) {
         add_value(out, state, depth + 1);
-        text_add(out, "%s", i + 1 < n ? "," : "");
+        outcome_add(out, "%s", i + 1 < n ? "," : "");
     }
-    text_add(out, "]");
+    outcome_add(out, "]");
 }
 
 static void add_value(struct text *out, uint64_t *state, int depth) {
@@ -103,9 +103,9 @@ static void add_value(struct text *out, uint64_t *state, int depth) {
     size_t dim[3] = {random_below(state, 4), random_below(state, 4) + 1, random_below(state, 5)};
     add_space(out, state);
     if (kind < 1) {
-        text_add(out, "%s", kind ? "null" : "true");
+        outcome_add(out, "%s", kind ? "null" : "true");
     } else if (kind < 2) {
-        text_add(out, "%s", strings[random_below(state, PE_COUNT(strings))]);
+        outcome_add(out, "%s", strings[random_below(state, PE_COUNT(strings))]);
     } else if (kind < 3) {
         add_number(out, state);
     } else if (kind < 6) {

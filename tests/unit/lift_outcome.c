@@ -69,7 +69,7 @@ int lift_feed_cut(struct lift *lift, const char *text, size_t n, enum lift_cut c
     return lift_finish(lift, err);
 }
 
-void text_add(struct text *text, const char *format, ...) {
+void outcome_add(struct text *text, const char *format, ...) {
     char piece[1024];
     va_list args;
     va_start(args, format);
@@ -89,23 +89,23 @@ void text_add(struct text *text, const char *format, ...) {
 static void describe_array(struct text *out, const struct lift_array *array) {
     if (array->error.code) {
         EXPECT(array->n == 0 && !array->values, "%s has an error and values", array->path);
-        text_add(out, "%s! %s %s: %s", array->path, pe_code_slug(array->error.code), array->error.path,
-                 array->error.text);
+        outcome_add(out, "%s! %s %s: %s", array->path, pe_code_slug(array->error.code), array->error.path,
+                    array->error.text);
         return;
     }
-    text_add(out, "%s[", array->path);
+    outcome_add(out, "%s[", array->path);
     for (int i = 0; i < array->rank; i++) {
-        text_add(out, "%s%zu", i ? "," : "", array->dim[i]);
+        outcome_add(out, "%s%zu", i ? "," : "", array->dim[i]);
     }
-    text_add(out, "]");
+    outcome_add(out, "]");
     for (size_t i = 0; i < array->n; i++) {
-        text_add(out, " %.17g", array->values[i]);
+        outcome_add(out, " %.17g", array->values[i]);
     }
     for (size_t i = 0; i < array->n_fixes; i++) {
-        text_add(out, " fix %zu %.9g", array->fixes[i].index, (double)array->fixes[i].single);
+        outcome_add(out, " fix %zu %.9g", array->fixes[i].index, (double)array->fixes[i].single);
     }
     if (array->has_null) {
-        text_add(out, " null at %zu", array->first_null);
+        outcome_add(out, " null at %zu", array->first_null);
     }
 }
 
@@ -119,15 +119,15 @@ char *lift_outcome(const struct lift_options *options, const char *text, size_t 
         struct pe_error again = {0};
         EXPECT(lift_feed(lift, "1", 1, &again) == err.code && strcmp(again.text, err.text) == 0, "second: %s",
                again.text);
-        text_add(&out, "%s %s: %s", pe_code_slug(err.code), err.path, err.text);
+        outcome_add(&out, "%s %s: %s", pe_code_slug(err.code), err.path, err.text);
     } else {
         size_t length;
         const char *envelope = lift_envelope(lift, &length);
         for (size_t i = 0; i < length; i++) { /* byte by byte: it may hold zeros */
-            text_add(&out, envelope[i] ? "%c" : "\\0", envelope[i]);
+            outcome_add(&out, envelope[i] ? "%c" : "\\0", envelope[i]);
         }
         for (size_t i = 0; i < lift_count(lift); i++) {
-            text_add(&out, " | ");
+            outcome_add(&out, " | ");
             describe_array(&out, lift_at(lift, i));
         }
     }

@@ -27,7 +27,7 @@ struct text {
     char *bytes;
     size_t n, room;
 };
-void text_add(struct text *text, const char *format, ...) PE_PRINTF(2, 3);
+void outcome_add(struct text *text, const char *format, ...) PE_PRINTF(2, 3);
 
 /* Is this path one of those the tests lift? For struct lift_options, as in lift_defaults. */
 bool lift_watched(void *context, const char *const *keys, size_t depth);
