@@ -26,6 +26,7 @@
     X(positions_rule)  \
     X(random)          \
     X(safetensors)     \
+    X(tables)          \
     X(tensor)
 /* clang-format on */
 
