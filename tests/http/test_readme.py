@@ -1,0 +1,105 @@
+"""The README's examples give the replies written beside them: test_readme.py DAEMON.
+
+Each ```sh block is run by a shell as it stands, but for the port; the ```json block after it, where there is one, is
+what must come back: every member it names, numbers to 1e-6. `...` stands for members that are left out.
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from _daemon import Daemon  # noqa: E402
+
+README = pathlib.Path(__file__).parents[2] / "README.md"
+EXAMPLES = 10
+STREAM_BYTES = 2048000128  # 1,000,000 x 512 float32 and an npy header of 128 bytes
+
+
+def blocks():
+    """(command, expected reply or None) of each example."""
+    text = README.read_text()
+    for match in re.finditer(r"```sh\n(.*?)```\n(?:```json\n(.*?)```)?", text, re.S):
+        yield match.group(1).strip(), match.group(2)
+
+
+def expected(text):
+    return json.loads(re.sub(r"\.\.\.", '"...": 0', text))
+
+
+def differences(want, got, path=""):
+    """Where `got` is not as wanted: a list of sentences."""
+    if isinstance(want, dict) and isinstance(got, dict):
+        partial = "..." in want
+        names = [name for name in want if name != "..."]
+        found = [] if partial else [f"{path}.{name} is not expected" for name in got if name not in want]
+        for name in names:
+            found += [f"{path}.{name} is missing"] if name not in got else differences(want[name], got[name], f"{path}.{name}")
+        return found
+    if isinstance(want, list) and isinstance(got, list):
+        if len(want) != len(got):
+            return [f"{path} has {len(got)} items, expected {len(want)}"]
+        return [d for i, (w, g) in enumerate(zip(want, got)) for d in differences(w, g, f"{path}[{i}]")]
+    if isinstance(want, (int, float)) and not isinstance(want, bool) and isinstance(got, (int, float)):
+        return [] if abs(want - got) <= 1e-6 * max(1.0, abs(want)) else [f"{path} is {got}, expected {want}"]
+    return [] if want == got else [f"{path} is {got!r}, expected {want!r}"]
+
+
+def write_npy(path):
+    """x.npy: [2, 4] float32, as numpy would write it."""
+    import struct
+    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }".ljust(117) + "\n"
+    values = struct.pack("<8f", 0.5, -1, 2, 0.25, 1, 0, -0.5, 4)
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values)
+
+
+def run(command, port, folder):
+    command = command.replace("localhost:8080", f"127.0.0.1:{port}")
+    done = subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, timeout=300)
+    if done.returncode:
+        raise AssertionError(f"exit code {done.returncode}: {done.stderr.decode()[:200]}")
+    return done.stdout
+
+
+def check(command, reply, port, folder, sanitized):
+    if "-o pe.npy" in command:
+        rows = 20000 if sanitized else 1000000
+        command = command.replace("1000000", str(rows)).replace("-o pe.npy", "-o /dev/null -w '%{size_download}'")
+        want = (STREAM_BYTES - 128) // 1000000 * rows + 128
+        return [] if int(run(command, port, folder)) == want else ["the stream has the wrong size"]
+    output = run(command, port, folder)
+    if "-o y.npy" in command:
+        import struct
+        values = struct.unpack("<8f", (folder / "y.npy").read_bytes()[-32:])
+        want = [0.5, 0, 2, 1.25, 1.84147096, 0.540302277, -0.490000159, 4.99994993]
+        return [] if all(abs(a - b) < 1e-6 for a, b in zip(values, want)) else [f"y.npy holds {values}"]
+    return differences(expected(reply), json.loads(output))
+
+
+def main():
+    passed = failed = 0
+    sanitized = "/release/" not in sys.argv[1]
+    with tempfile.TemporaryDirectory() as name, Daemon(sys.argv[1]) as daemon:
+        folder = pathlib.Path(name)
+        write_npy(folder / "x.npy")
+        examples = list(blocks())
+        for command, reply in examples:
+            try:
+                found = check(command, reply, daemon.port, folder, sanitized)
+            except (AssertionError, ValueError) as error:
+                found = [str(error)]
+            passed += not found
+            failed += bool(found)
+            for sentence in found[:5]:
+                print(f"FAIL {command[:70]}: {sentence}")
+        if len(examples) != EXAMPLES:
+            failed += 1
+            print(f"FAIL the README has {len(examples)} examples, not {EXAMPLES}")
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
