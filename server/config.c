@@ -164,6 +164,11 @@ int config_address_parse(const char *text, struct config_address *address, struc
     return PE_OK;
 }
 
+static bool is_given(const struct config *config, const char *name) {
+    const struct pe_field *row = pe_field_find(config_fields, config_n_fields, name);
+    return row && pe_field_given(config_fields, row, config);
+}
+
 static int check_listen(const struct config *config, struct pe_error *err) {
     struct config_address served, admin;
     if (config_address_parse(config->listen, &served, err)) {
@@ -176,24 +181,30 @@ static int check_listen(const struct config *config, struct pe_error *err) {
         return pe_error_at(err, "admin_listen");
     }
     if (strcmp(config->listen, config->admin_listen) == 0 && strcmp(admin.port, "0") != 0) {
-        return pe_fail(err, PE_ERR_CONFLICT, "admin_listen", "must not be the same as listen, %s",
+        bool admin_given = is_given(config, "admin_listen");
+        return pe_fail(err, PE_ERR_CONFLICT, admin_given ? "admin_listen" : "listen",
+                       "must not be the same as %s, %s", admin_given ? "listen" : "admin_listen",
                        config->listen);
     }
     return PE_OK;
 }
 
+/* A part of a request's memory is no larger than the whole. The fault is told at what the user wrote. */
+static int check_part(const struct config *config, const char *name, int64_t bytes, struct pe_error *err) {
+    if (bytes <= config->expanded_bytes) {
+        return PE_OK;
+    }
+    if (is_given(config, name) || !is_given(config, "expanded_bytes")) {
+        return pe_fail(err, PE_ERR_CONFLICT, name, "must be at most expanded_bytes, %lld, got %lld",
+                       (long long)config->expanded_bytes, (long long)bytes);
+    }
+    return pe_fail(err, PE_ERR_CONFLICT, "expanded_bytes", "must be at least %s, %lld, got %lld", name,
+                   (long long)bytes, (long long)config->expanded_bytes);
+}
+
 int config_check(const struct config *config, struct pe_error *err) {
-    if (check_listen(config, err)) {
+    if (check_listen(config, err) || check_part(config, "body_bytes", config->body_bytes, err)) {
         return err->code;
     }
-    if (config->body_bytes > config->expanded_bytes) {
-        return pe_fail(err, PE_ERR_CONFLICT, "body_bytes", "must be at most expanded_bytes, %lld, got %lld",
-                       (long long)config->expanded_bytes, (long long)config->body_bytes);
-    }
-    if (config->envelope_bytes > config->expanded_bytes) {
-        return pe_fail(err, PE_ERR_CONFLICT, "envelope_bytes",
-                       "must be at most expanded_bytes, %lld, got %lld", (long long)config->expanded_bytes,
-                       (long long)config->envelope_bytes);
-    }
-    return PE_OK;
+    return check_part(config, "envelope_bytes", config->envelope_bytes, err);
 }

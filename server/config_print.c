@@ -118,15 +118,16 @@ static void option_help(FILE *out, const struct pe_field *row, const struct conf
 void config_help(FILE *out) {
     struct config defaults;
     pe_fields_init(config_fields, config_n_fields, &defaults, sizeof defaults);
-    fprintf(out,
-            "posencd " PE_VERSION ": positional encodings of Transformers over HTTP\n\n"
-            "usage: posencd [--OPTION VALUE | --OPTION=VALUE] ... [COMMAND]\n\n"
-            "A value comes from its flag, else from its environment variable, else from the\n"
-            "configuration file (a JSON object with the same names, deadline_ms for --deadline-ms),\n"
-            "else it has its default. Without a command the daemon serves until SIGTERM or SIGINT.\n"
-            "Exit codes: 0 done, 1 failed, %d the configuration is refused.\n\n"
-            "commands:\n",
-            CONFIG_EXIT_BAD);
+    fprintf(
+        out,
+        "posencd " PE_VERSION ": positional encodings of Transformers over HTTP\n\n"
+        "usage: posencd [--OPTION VALUE | --OPTION=VALUE] ... [COMMAND]\n\n"
+        "A value comes from its flag, else from its environment variable, else from the\n"
+        "configuration file (a JSON object with the same names, deadline_ms for --deadline-ms),\n"
+        "else it has its default. Without a command the daemon serves until SIGTERM or SIGINT.\n"
+        "Exit codes: 0 done, 1 failed, %d configuration refused, 3 address to listen on not to be had.\n\n"
+        "commands:\n",
+        CONFIG_EXIT_BAD);
     for (size_t i = 0; i < config_n_verbs; i++) {
         const struct config_verb *verb = &config_verbs[i];
         fprintf(out, "%*s%s%s%s\n", INDENT, "", verb->flag, verb->argument ? " " : "",
