@@ -112,7 +112,7 @@ const char *gate_target(const char *target) {
         return target;
     }
     const char *path = target + skip + strcspn(target + skip, "/?");
-    return *path == '/' ? path : "/";
+    return *path == '\0' ? "/" : path; /* "?query" without a path is refused by the gate */
 }
 
 /* ---- Header fields ------------------------------------------------------------------------------------- */

@@ -387,6 +387,7 @@ static void wait_events(struct http *http) {
 
 static void start_draining(struct http *http) {
     http->phase = HTTP_DRAINING;
+    http->next_sweep = 0; /* from now on at a quicker pace */
     http->shell.draining = true;
     MHD_run(http->daemon); /* takes in who is connected already */
     MHD_socket fd = MHD_quiesce_daemon(http->daemon);

@@ -11,9 +11,12 @@
 /* clang-format off */
 #define SUITES(X)      \
     X(arena)           \
+    X(buffers)         \
     X(config)          \
+    X(cpus)            \
     X(dtype)           \
     X(error)           \
+    X(gate)            \
     X(learned)         \
     X(lift)            \
     X(lift_random)     \
@@ -22,10 +25,13 @@
     X(naive)           \
     X(npy)             \
     X(number)          \
+    X(phase)           \
+    X(pool)            \
     X(positions)       \
     X(positions_rule)  \
     X(random)          \
     X(safetensors)     \
+    X(sinusoidal)      \
     X(tables)          \
     X(tensor)
 /* clang-format on */

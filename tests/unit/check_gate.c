@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The header gate: what is let in, what is refused with which code, and what calls get to see. The rules are
+ * those of RFC 9110 and RFC 9112, the cases those that libmicrohttpd 0.9.75 lets through.
+ */
+#include "suites.h"
+
+#include "net/gate.h"
+#include "wire/problem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void add(struct gate_request *request, const char *name, const char *value) {
+    request->headers[request->n_headers++] = (struct gate_header){
+        .name = name, .value = value, .name_size = strlen(name), .value_size = strlen(value)};
+}
+
+static struct gate_request get(const char *target) {
+    struct gate_request request = {.method = "GET", .target = target, .version = "HTTP/1.1"};
+    add(&request, "Host", "x");
+    return request;
+}
+
+static struct gate_result check(const struct gate_request *request) {
+    struct gate_result result;
+    gate_check(request, &result);
+    ck_assert(result.code == 0 ? result.detail[0] == '\0' : result.detail[0] != '\0');
+    return result;
+}
+
+START_TEST(plain_requests_pass) {
+    static const char *const targets[] = {
+        "/",        "/v1/encode?type=rope&x=%00%0a", "/a%20b", "*", "/?a=%", "http://host/path?q", "/a;b=c,d",
+        "HTTPS://h"};
+    for (size_t i = 0; i < PE_COUNT(targets); i++) {
+        struct gate_request request = get(targets[i]);
+        struct gate_result result = check(&request);
+        ck_assert_msg(result.code == 0, "%s: %s", targets[i], result.detail);
+        ck_assert_int_eq(result.length, 0);
+        ck_assert(!result.expects_continue);
+    }
+}
+END_TEST
+
+START_TEST(targets_refused) {
+    static const char *const targets[] = {"",         "x",       "/a b",       "/a\tb",     "/\x01",
+                                          "/a%00b",   "/a%0Ab",  "/%7f",       "/a%1Fb?x",  "/a%",
+                                          "/a%2",     "/a%zz",   "/\x7f",      "/\xc3\xa9", "//h/ x",
+                                          "ftp://h/", "host:80", "http://h?x", "/?a b"};
+    for (size_t i = 0; i < PE_COUNT(targets); i++) {
+        struct gate_request request = get(targets[i]);
+        ck_assert_msg(check(&request).code == SERVER_BAD_REQUEST, "case %zu, %s", i, targets[i]);
+    }
+}
+END_TEST
+
+START_TEST(framing) {
+    static const struct {
+        const char *name1, *value1, *name2, *value2;
+        int code;
+        int64_t length;
+    } cases[] = {
+        {"Content-Length", "3", "X", "y", 0, 3},
+        {"content-length", "0", "X", "y", 0, 0},
+        {"Content-Length", "123456789012345678", "X", "y", 0, 123456789012345678},
+        {"Content-Length", "1234567890123456789", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"Content-Length", "3", "Content-Length", "30", SERVER_BAD_REQUEST, 0},
+        {"Content-Length", "3", "CONTENT-LENGTH", "3", SERVER_BAD_REQUEST, 0},
+        {"Content-Length", "3", "Transfer-Encoding", "chunked", SERVER_BAD_REQUEST, 0},
+        {"Transfer-Encoding", "chunked", "Content-Length", "3", SERVER_BAD_REQUEST, 0},
+        {"Content-Length", "+3", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"Content-Length", "-3", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"Content-Length", "0x3", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"Content-Length", "3, 3", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"Content-Length", "", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"Content-Length", "3 ", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"Transfer-Encoding", "chunked", "X", "y", 0, -1},
+        {"Transfer-Encoding", "Chunked", "X", "y", 0, -1},
+        {"Transfer-Encoding", "xchunked", "X", "y", SERVER_NOT_IMPLEMENTED, 0},
+        {"Transfer-Encoding", "gzip, chunked", "X", "y", SERVER_NOT_IMPLEMENTED, 0},
+        {"Transfer-Encoding", "identity", "X", "y", SERVER_NOT_IMPLEMENTED, 0},
+        {"Transfer-Encoding", "", "X", "y", SERVER_NOT_IMPLEMENTED, 0},
+        {"Transfer-Encoding", "chunked", "Transfer-Encoding", "chunked", SERVER_BAD_REQUEST, 0},
+        {"Host", "y", "X", "y", SERVER_BAD_REQUEST, 0}, /* a second one */
+        {"Content-Length ", "3", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"Content Length", "3", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"", "3", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"X\x01", "3", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"X(", "3", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"X\xc3\xa9", "3", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"X", "a\rb", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"X", "a\nb", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"X", "a\x7f", "X", "y", SERVER_BAD_REQUEST, 0},
+        {"X", "a\tb \xc3\xa9", "X", "y", 0, 0},
+        {"X-Request-Id", "1", "X-Request-Id", "2", SERVER_BAD_REQUEST, 0},
+        {"Content-Type", "a/b", "content-type", "c/d", SERVER_BAD_REQUEST, 0},
+        {"Accept", "a/b", "Accept", "c/d", 0, 0},
+    };
+    for (size_t i = 0; i < PE_COUNT(cases); i++) {
+        struct gate_request request = get("/");
+        add(&request, cases[i].name1, cases[i].value1);
+        add(&request, cases[i].name2, cases[i].value2);
+        struct gate_result result = check(&request);
+        ck_assert_msg(result.code == cases[i].code, "case %zu: %d, %s", i, result.code, result.detail);
+        if (cases[i].code == 0) {
+            ck_assert_int_eq(result.length, cases[i].length);
+        }
+    }
+}
+END_TEST
+
+START_TEST(nul_in_a_value) {
+    struct gate_request request = get("/");
+    add(&request, "X", "ab");
+    request.headers[1].value = "a\0b";
+    request.headers[1].value_size = 3;
+    ck_assert_int_eq(check(&request).code, SERVER_BAD_REQUEST);
+    request.headers[1].name = "X\0Y";
+    request.headers[1].name_size = 3;
+    request.headers[1].value_size = 1;
+    ck_assert_int_eq(check(&request).code, SERVER_BAD_REQUEST);
+}
+END_TEST
+
+START_TEST(host_and_versions) {
+    struct gate_request request = {.method = "GET", .target = "/", .version = "HTTP/1.1"};
+    ck_assert_int_eq(check(&request).code, SERVER_BAD_REQUEST);
+    request.version = "HTTP/1.0";
+    ck_assert_int_eq(check(&request).code, 0);
+    add(&request, "Transfer-Encoding", "chunked");
+    ck_assert_int_eq(check(&request).code, SERVER_BAD_REQUEST);
+}
+END_TEST
+
+START_TEST(expect) {
+    struct gate_request request = get("/");
+    add(&request, "Expect", "100-Continue");
+    ck_assert(check(&request).expects_continue);
+    request.headers[1].value = "banana";
+    request.headers[1].value_size = 6;
+    ck_assert(!check(&request).expects_continue);
+}
+END_TEST
+
+START_TEST(too_many_fields) {
+    struct gate_request request = get("/");
+    while (request.n_headers < GATE_MAX_HEADERS) {
+        add(&request, "X", "y");
+    }
+    ck_assert_int_eq(check(&request).code, 0);
+    request.n_headers++; /* counted, but not kept */
+    ck_assert_int_eq(check(&request).code, SERVER_BAD_REQUEST);
+    struct call_head head = {0};
+    char *texts = gate_head(&request, &head);
+    ck_assert_ptr_nonnull(texts);
+    free(texts);
+}
+END_TEST
+
+/* Never an echo of bytes that a log or a terminal might act on. */
+START_TEST(details_are_clean) {
+    struct gate_request request = get("/");
+    char name[300];
+    memset(name, 'n', sizeof name);
+    name[sizeof name - 1] = '\0';
+    add(&request, name, "\x1b[31m");
+    struct gate_result result = check(&request);
+    ck_assert_int_eq(result.code, SERVER_BAD_REQUEST);
+    for (const char *c = result.detail; *c != '\0'; c++) {
+        ck_assert(*c >= 0x20 && *c < 0x7f);
+    }
+}
+END_TEST
+
+START_TEST(heads) {
+    struct gate_request request = get("/");
+    add(&request, "accept", "text/csv");
+    add(&request, "X-Request-Id", "id-1");
+    add(&request, "Accept", "application/json;q=0.5");
+    add(&request, "IF-NONE-MATCH", "\"a\"");
+    add(&request, "X-Posenc-Timeout-Ms", "250");
+    add(&request, "Traceparent", "00-1");
+    add(&request, "Content-Encoding", "gzip");
+    add(&request, "Content-Type", "application/json");
+    struct call_head head = {.content_length = 17};
+    char *texts = gate_head(&request, &head);
+    ck_assert_str_eq(head.method, "GET");
+    ck_assert_str_eq(head.accept, "text/csv, application/json;q=0.5");
+    ck_assert_str_eq(head.request_id, "id-1");
+    ck_assert_str_eq(head.if_none_match, "\"a\"");
+    ck_assert_str_eq(head.timeout_ms, "250");
+    ck_assert_str_eq(head.traceparent, "00-1");
+    ck_assert_str_eq(head.content_encoding, "gzip");
+    ck_assert_str_eq(head.content_type, "application/json");
+    ck_assert_ptr_null(head.raw_shape);
+    ck_assert_ptr_null(head.raw_dtype);
+    ck_assert_int_eq(head.content_length, 17);
+    free(texts);
+}
+END_TEST
+
+START_TEST(target_forms) {
+    static const struct {
+        const char *sent, *seen;
+    } cases[] = {{"/a?b", "/a?b"},
+                 {"*", "*"},
+                 {"http://h:80/a?b", "/a?b"},
+                 {"HTTP://h", "/"},
+                 {"https://h/?x/y", "/?x/y"},
+                 {"http:/h/a", "http:/h/a"}};
+    for (size_t i = 0; i < PE_COUNT(cases); i++) {
+        ck_assert_str_eq(gate_target(cases[i].sent), cases[i].seen);
+    }
+}
+END_TEST
+
+Suite *gate_suite(void) {
+    Suite *suite = suite_create("gate");
+    TCase *tests = tcase_create("gate");
+    tcase_add_test(tests, plain_requests_pass);
+    tcase_add_test(tests, targets_refused);
+    tcase_add_test(tests, framing);
+    tcase_add_test(tests, nul_in_a_value);
+    tcase_add_test(tests, host_and_versions);
+    tcase_add_test(tests, expect);
+    tcase_add_test(tests, too_many_fields);
+    tcase_add_test(tests, details_are_clean);
+    tcase_add_test(tests, heads);
+    tcase_add_test(tests, target_forms);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
