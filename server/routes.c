@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+static int page_index(struct page *page, struct pe_error *err);
+
 static const struct route pages[] = {
     {"/", "GET /", NULL, NULL, page_index, false, "what there is"},
     {"/healthz", "GET /healthz", NULL, NULL, page_health, true, "the process runs"},
@@ -66,4 +68,20 @@ size_t routes_names(const char **names, size_t max) {
             names[n++] = route.post;
     }
     return n;
+}
+
+static int page_index(struct page *page, struct pe_error *err) {
+    const char *names[64];
+    size_t n = routes_names(names, PE_COUNT(names));
+    (void)err;
+    text_puts(page->text, "{\"name\":\"posenc\",\"version\":");
+    text_string(page->text, pe_version());
+    text_key(page->text, "routes");
+    text_puts(page->text, "[");
+    for (size_t i = 0; i < n; i++) {
+        text_puts(page->text, i ? "," : "");
+        text_string(page->text, names[i]);
+    }
+    text_puts(page->text, "]}");
+    return PE_OK;
 }

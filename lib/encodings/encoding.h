@@ -28,11 +28,10 @@ struct pe_encoding {
     int (*plan)(struct pe_plan_view *view, struct pe_error *err);
     /* Are these positions allowed (finite and |p| <= 2^53 already hold)? The path is relative to the
      * positions: "" or "[3]". NULL: any are. */
-    int (*admit)(const struct pe_plan_view *view, const struct pe_positions *positions,
-                 struct pe_error *err);
+    int (*admit)(const struct pe_plan_view *view, const struct pe_positions *positions, struct pe_error *err);
     /* positions [n] to vectors out [n, D], each value rounded once. Cannot fail. */
-    void (*encode)(const struct pe_plan_view *view, const double *positions, size_t n,
-                   enum pe_dtype dtype, void *out);
+    void (*encode)(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
+                   void *out);
     /* The map PE(p) -> PE(p + distance) of pair i as M [2, 2] row-major acting on the pair's two values in
      * column order; `columns` receives the two columns of the pair. Exact for any real distance. NULL: the
      * operation fits the best linear map instead. */

@@ -40,9 +40,9 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define PE_CHECKED __attribute__((warn_unused_result))
+#define PE_CHECKED             __attribute__((warn_unused_result))
 #define PE_PRINTF(text, first) __attribute__((format(printf, text, first)))
-#define PE_API __attribute__((visibility("default")))
+#define PE_API                 __attribute__((visibility("default")))
 #else
 #define PE_CHECKED
 #define PE_PRINTF(text, first)
@@ -50,7 +50,7 @@ extern "C" {
 #endif
 
 /* The version of the library, and of the numbers it makes: the second changes when any output bit may. */
-#define PE_VERSION "0.1.0"
+#define PE_VERSION          "0.1.0"
 #define PE_NUMERICS_VERSION 1
 PE_API const char *pe_version(void);
 
@@ -90,8 +90,7 @@ struct pe_error {
 
 /* Sets err unless it already holds a failure; returns the code that err now holds. `path` may be "". Path and
  * text end up as one line of valid UTF-8 whatever bytes they repeat, cut with "..." where too long. */
-PE_API int pe_fail(struct pe_error *err, int code, const char *path, const char *format, ...)
-    PE_PRINTF(4, 5);
+PE_API int pe_fail(struct pe_error *err, int code, const char *path, const char *format, ...) PE_PRINTF(4, 5);
 /* The same for a limit: `name` is kept by reference and must be static. */
 PE_API int pe_fail_limit(struct pe_error *err, const char *path, const char *name, uint64_t limit,
                          uint64_t got, const char *format, ...) PE_PRINTF(6, 7);
@@ -451,8 +450,8 @@ PE_API int pe_npy_read(struct pe_arena *arena, struct pe_tensor *out, const void
                        struct pe_error *err) PE_CHECKED;
 #define PE_NPY_HEADER_MAX 256
 /* The header (version 1.0) of a file with this dtype and shape; tensor->data is not read. After it follow the
- * elements, little-endian in C order. Returns its length, a multiple of 64 and at most PE_NPY_HEADER_MAX; 0 for
- * bfloat16, which npy cannot name, and when `size` is too small. */
+ * elements, little-endian in C order. Returns its length, a multiple of 64 and at most PE_NPY_HEADER_MAX; 0
+ * for bfloat16, which npy cannot name, and when `size` is too small. */
 PE_API size_t pe_npy_header(char *out, size_t size, const struct pe_tensor *tensor);
 
 /* One tensor of a safetensors file, as its header describes it. */
@@ -481,8 +480,9 @@ PE_API const struct pe_safetensors_entry *pe_safetensors_find(const struct pe_sa
                                                               const char *name);
 /* The tensor of that name (NULL: the only one of the file): a VIEW when it lies aligned, else an ARENA copy;
  * whole numbers and booleans as in pe_npy_read. PE_ERR_UNKNOWN_NAME, or PE_ERR_DTYPE for other elements. */
-PE_API int pe_safetensors_get(struct pe_arena *arena, struct pe_tensor *out, const struct pe_safetensors *file,
-                              const char *name, struct pe_error *err) PE_CHECKED;
+PE_API int pe_safetensors_get(struct pe_arena *arena, struct pe_tensor *out,
+                              const struct pe_safetensors *file, const char *name,
+                              struct pe_error *err) PE_CHECKED;
 
 /* A tensor with its name. */
 struct pe_named_tensor {

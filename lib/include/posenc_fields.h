@@ -20,19 +20,19 @@
 #include "posenc.h"
 
 enum pe_kind {
-    PE_KIND_BOOL,     /* bool */
-    PE_KIND_INT,      /* int64_t */
-    PE_KIND_REAL,     /* double */
-    PE_KIND_TEXT,     /* const char *, NULL = absent */
-    PE_KIND_CHOICE,   /* int, a value of .choices; 0 = absent */
-    PE_KIND_SCALE,    /* struct pe_scale: a number, or one of .choices */
-    PE_KIND_INTS,     /* struct pe_ints: a short list of whole numbers */
-    PE_KIND_NAMES,    /* struct pe_names: a short list of texts */
-    PE_KIND_TENSOR,   /* const struct pe_tensor *, NULL = absent */
-    PE_KIND_TABLE,    /* struct pe_table: a tensor, or the name of a loaded table */
-    PE_KIND_POSITIONS,/* struct pe_positions */
-    PE_KIND_ENCODING, /* struct pe_spec, encoding NULL = absent */
-    PE_KIND_OBJECT    /* const void *: a struct of its own rows (.fields, .object_size), NULL = absent */
+    PE_KIND_BOOL,      /* bool */
+    PE_KIND_INT,       /* int64_t */
+    PE_KIND_REAL,      /* double */
+    PE_KIND_TEXT,      /* const char *, NULL = absent */
+    PE_KIND_CHOICE,    /* int, a value of .choices; 0 = absent */
+    PE_KIND_SCALE,     /* struct pe_scale: a number, or one of .choices */
+    PE_KIND_INTS,      /* struct pe_ints: a short list of whole numbers */
+    PE_KIND_NAMES,     /* struct pe_names: a short list of texts */
+    PE_KIND_TENSOR,    /* const struct pe_tensor *, NULL = absent */
+    PE_KIND_TABLE,     /* struct pe_table: a tensor, or the name of a loaded table */
+    PE_KIND_POSITIONS, /* struct pe_positions */
+    PE_KIND_ENCODING,  /* struct pe_spec, encoding NULL = absent */
+    PE_KIND_OBJECT     /* const void *: a struct of its own rows (.fields, .object_size), NULL = absent */
 };
 
 struct pe_choice {
@@ -63,16 +63,16 @@ struct pe_table {
 };
 
 enum pe_field_flag {
-    PE_FIELD_REQUIRED = 1 << 0, /* must be given (or follow from the data, below) */
-    PE_FIELD_WIDTH = 1 << 1,    /* where not given: the width of the posted embeddings */
-    PE_FIELD_LENGTH = 1 << 2,   /* where not given: the number of positions */
-    PE_FIELD_MINUS_INF = 1 << 3,/* a tensor that may hold -infinity (null in JSON) */
-    PE_FIELD_OPEN_MIN = 1 << 4, /* the minimum itself is not allowed */
-    PE_FIELD_RELOAD = 1 << 5,   /* option: may change while running */
-    PE_FIELD_SECRET = 1 << 6,   /* option: never printed */
-    PE_FIELD_AUTO = 1 << 7,     /* option: 0 means that it follows the machine, written "auto" */
-    PE_FIELD_BYTES = 1 << 8,    /* a size in bytes */
-    PE_FIELD_NUMBERS = 1 << 9   /* a tensor of plain numbers (a mask, lengths): always kept as float64 */
+    PE_FIELD_REQUIRED = 1 << 0,  /* must be given (or follow from the data, below) */
+    PE_FIELD_WIDTH = 1 << 1,     /* where not given: the width of the posted embeddings */
+    PE_FIELD_LENGTH = 1 << 2,    /* where not given: the number of positions */
+    PE_FIELD_MINUS_INF = 1 << 3, /* a tensor that may hold -infinity (null in JSON) */
+    PE_FIELD_OPEN_MIN = 1 << 4,  /* the minimum itself is not allowed */
+    PE_FIELD_RELOAD = 1 << 5,    /* option: may change while running */
+    PE_FIELD_SECRET = 1 << 6,    /* option: never printed */
+    PE_FIELD_AUTO = 1 << 7,      /* option: 0 means that it follows the machine, written "auto" */
+    PE_FIELD_BYTES = 1 << 8,     /* a size in bytes */
+    PE_FIELD_NUMBERS = 1 << 9    /* a tensor of plain numbers (a mask, lengths): always kept as float64 */
 };
 
 struct pe_field {
@@ -90,7 +90,7 @@ struct pe_field {
     const char *doc;
 };
 
-#define PE_KIND_OF(type, member)                                                                            \
+#define PE_KIND_OF(type, member)                                                                             \
     _Generic(((struct type *)0)->member,                                                                    \
         bool: PE_KIND_BOOL,                                                                                 \
         int64_t: PE_KIND_INT,                                                                               \
@@ -105,7 +105,7 @@ struct pe_field {
         struct pe_positions: PE_KIND_POSITIONS,                                                             \
         struct pe_spec: PE_KIND_ENCODING,                                                                   \
         const void *: PE_KIND_OBJECT)
-#define PE_FIELD(type, member)                                                                              \
+#define PE_FIELD(type, member)                                                                               \
     .name = #member, .kind = PE_KIND_OF(type, member), .offset = offsetof(struct type, member)
 #define PE_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -144,9 +144,8 @@ PE_API int pe_field_set_object(const struct pe_field *fields, const struct pe_fi
                                const void *value, struct pe_error *err) PE_CHECKED;
 /* From the text of a query string, by the row's kind (not ENCODING). Copies into the arena. An OBJECT row
  * accepts the name of one of its BOOL rows ("causal"). */
-PE_API int pe_field_parse(struct pe_arena *arena, const struct pe_field *fields,
-                          const struct pe_field *row, void *base, const char *text,
-                          struct pe_error *err) PE_CHECKED;
+PE_API int pe_field_parse(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
+                          void *base, const char *text, struct pe_error *err) PE_CHECKED;
 /* PE_ERR_MISSING at the first required row that was not given. */
 PE_API int pe_fields_check(const struct pe_field *fields, size_t n, const void *base,
                            struct pe_error *err) PE_CHECKED;
@@ -158,8 +157,8 @@ PE_API char *pe_choices_names(const struct pe_choice *choices, char *text, size_
 PE_API const char *pe_choice_name(const struct pe_choice *choices, int value);
 
 /* Rows that several tables share. */
-PE_API extern const struct pe_choice pe_dtype_choices[];           /* enum pe_dtype by name */
-PE_API extern const struct pe_field pe_positions_fields[];         /* struct pe_positions_rule */
+PE_API extern const struct pe_choice pe_dtype_choices[];   /* enum pe_dtype by name */
+PE_API extern const struct pe_field pe_positions_fields[]; /* struct pe_positions_rule */
 PE_API extern const size_t pe_positions_n_fields;
 
 #endif

@@ -3,9 +3,9 @@
  * The small documents: what there is, in what limits, in what state.
  */
 #include "config.h"
+#include "api/page.h"
 #include "api/schema.h"
 #include "metrics.h"
-#include "routes.h"
 #include "tables.h"
 #include "wire/bind.h"
 #include "wire/echo.h"
@@ -15,22 +15,6 @@
 #include <stdlib.h>
 
 static const char *const abilities[] = {"encode", "apply", "bias", "attention", "shift"};
-
-int page_index(struct page *page, struct pe_error *err) {
-    const char *names[64];
-    size_t n = routes_names(names, PE_COUNT(names));
-    (void)err;
-    text_puts(page->text, "{\"name\":\"posenc\",\"version\":");
-    text_string(page->text, pe_version());
-    text_key(page->text, "routes");
-    text_puts(page->text, "[");
-    for (size_t i = 0; i < n; i++) {
-        text_puts(page->text, i ? "," : "");
-        text_string(page->text, names[i]);
-    }
-    text_puts(page->text, "]}");
-    return PE_OK;
-}
 
 static const char *family_name(enum pe_family family) {
     static const char *const names[] = {"none", "absolute", "rotary", "bias", "query"};

@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * The list of what an operation answers with. Its room is fixed: an operation's outputs are few and known.
+ */
 #include "wire/result.h"
 
 #include <assert.h>
