@@ -10,7 +10,11 @@
 
 /* clang-format off */
 #define SUITES(X)      \
+    X(apply)           \
     X(arena)           \
+    X(attention)       \
+    X(attention_errors) \
+    X(call)            \
     X(buffers)         \
     X(config)          \
     X(cpus)            \
@@ -31,6 +35,7 @@
     X(positions_rule)  \
     X(random)          \
     X(safetensors)     \
+    X(shift)           \
     X(sinusoidal)      \
     X(tables)          \
     X(tensor)
