@@ -147,8 +147,6 @@ static int scale_read(const struct pe_apply_args *args, struct apply *op, struct
     if (fabs(op->scale) > pe_vector_limit(op->real))
         return pe_fail(err, PE_ERR_RANGE, "embedding_scale", "got %g, allowed are numbers up to %g for %s",
                        op->scale, pe_vector_limit(op->real), pe_dtype_name(op->real));
-    if (op->real == PE_DTYPE_F32)
-        op->scale = (double)(float)op->scale;
     return PE_OK;
 }
 

@@ -317,6 +317,58 @@ START_TEST(without_encoding_order_is_lost) {
 }
 END_TEST
 
+/* Positions [B, T]: each sequence gets what it would get alone. */
+START_TEST(positions_of_each_sequence) {
+    struct pe_tensor x = *NOISE(PE_DTYPE_F32, 3, 0, 2, 5, 6);
+    const double list[10] = {0, 1, 2, 3, 4, 7, 5, 5, 100, 0.5};
+    struct pe_positions positions = {.batch = 2, .length = 5, .axes = 1, .list = list};
+    struct pe_plan *plan = sinusoidal(6);
+    struct pe_attention_args args = {.size = sizeof args, .plan = plan, .embeddings = &x, .outputs = 63};
+    args.key_positions = &positions;
+    attend(&args);
+    struct pe_attention_result both = result;
+    x.rank = 2;
+    x.dim[0] = 5;
+    x.dim[1] = 6;
+    positions.batch = 0;
+    for (size_t b = 0; b < 2; b++) {
+        attend(&args);
+        ck_assert_mem_eq(result.weights.data, (float *)both.weights.data + b * 25, 25 * sizeof(float));
+        ck_assert_mem_eq(result.terms.data, (float *)both.terms.data + b * 25, 25 * sizeof(float));
+        x.data = (float *)x.data + 30;
+        positions.list = list + 5;
+    }
+    pe_plan_close(plan);
+}
+END_TEST
+
+/* Queries and keys may stand at different places. */
+START_TEST(positions_of_queries_and_keys) {
+    const struct pe_tensor *x = NOISE(PE_DTYPE_F64, 2, 0, 0, 3, 4);
+    struct pe_positions near = {.length = 3, .axes = 1, .step = 1}, far = near;
+    far.start = 50;
+    struct pe_plan *plan = sinusoidal(4);
+    struct pe_attention_args args = {.size = sizeof args, .plan = plan, .embeddings = x};
+    args.query_positions = &near;
+    args.key_positions = &far;
+    attend(&args);
+    double q[12], k[12], p[12], weights[9];
+    pe_encode_rows(plan, &near, PE_DTYPE_F64, 0, 3, p);
+    for (size_t i = 0; i < 12; i++)
+        q[i] = at(x, i) + p[i];
+    pe_encode_rows(plan, &far, PE_DTYPE_F64, 0, 3, p);
+    for (size_t i = 0; i < 12; i++)
+        k[i] = at(x, i) + p[i];
+    memcpy(weights, result.weights.data, sizeof weights);
+    struct pe_attention_args plain = {.size = sizeof plain,
+                                      .q = TENSOR(q, PE_DTYPE_F64, 2, 0, 0, 3, 4),
+                                      .k = TENSOR(k, PE_DTYPE_F64, 2, 0, 0, 3, 4)};
+    attend(&plain);
+    ck_assert(distance(&result.weights, weights) < 1e-15);
+    pe_plan_close(plan);
+}
+END_TEST
+
 START_TEST(grouped_heads_are_repeated_heads) {
     const struct pe_tensor *q = NOISE(PE_DTYPE_F32, 3, 0, 6, 4, 8), *k = NOISE(PE_DTYPE_F32, 3, 0, 2, 5, 8);
     float repeated[6 * 40], weights[6 * 20];
@@ -367,6 +419,16 @@ START_TEST(parts_may_run_in_any_order) {
 }
 END_TEST
 
+START_TEST(small_heads_share_a_part) {
+    struct pe_attention_args args = {.size = sizeof args,
+                                     .q = NOISE(PE_DTYPE_F32, 4, 16, 16, 4, 4),
+                                     .k = NOISE(PE_DTYPE_F32, 4, 16, 16, 4, 4)};
+    attend(&args);
+    ck_assert_uint_eq(work.n_parts, 1); /* 256 heads of 16 weights */
+    ck_assert(at(&result.weights, 256 * 16 - 1) > 0);
+}
+END_TEST
+
 START_TEST(sixteen_bits_are_rounded_once) {
     enum pe_dtype dtype = _i ? PE_DTYPE_BF16 : PE_DTYPE_F16;
     const struct pe_tensor *q = NOISE(dtype, 2, 0, 0, 3, 4), *k = NOISE(dtype, 2, 0, 0, 5, 4);
@@ -413,9 +475,12 @@ Suite *attention_suite(void) {
     tcase_add_test(tests, rows_sum_to_one_at_any_length);
     tcase_add_test(tests, lowest_bias_hides);
     tcase_add_test(tests, without_encoding_order_is_lost);
+    tcase_add_test(tests, positions_of_each_sequence);
+    tcase_add_test(tests, positions_of_queries_and_keys);
     tcase_add_test(tests, grouped_heads_are_repeated_heads);
     tcase_add_test(tests, one_head_in_any_rank_has_the_same_bits);
     tcase_add_test(tests, parts_may_run_in_any_order);
+    tcase_add_test(tests, small_heads_share_a_part);
     tcase_add_loop_test(tests, sixteen_bits_are_rounded_once, 0, 2);
     tcase_add_test(tests, no_tokens_no_weights);
     suite_add_tcase(suite, tests);

@@ -15,6 +15,7 @@
     X(attention)       \
     X(attention_errors) \
     X(call)            \
+    X(call_bad)        \
     X(buffers)         \
     X(config)          \
     X(cpus)            \
@@ -37,6 +38,7 @@
     X(safetensors)     \
     X(shift)           \
     X(sinusoidal)      \
+    X(softmax)         \
     X(tables)          \
     X(tensor)
 /* clang-format on */
