@@ -9,37 +9,37 @@
 #include <check.h>
 
 /* clang-format off */
-#define SUITES(X)      \
-    X(apply)           \
-    X(arena)           \
-    X(attention)       \
-    X(attention_errors) \
-    X(call)            \
-    X(call_bad)        \
-    X(buffers)         \
-    X(config)          \
-    X(cpus)            \
-    X(dtype)           \
-    X(error)           \
-    X(gate)            \
-    X(learned)         \
-    X(lift)            \
-    X(lift_random)     \
-    X(log)             \
-    X(metrics)         \
-    X(naive)           \
-    X(npy)             \
-    X(number)          \
-    X(phase)           \
-    X(pool)            \
-    X(positions)       \
-    X(positions_rule)  \
-    X(random)          \
-    X(safetensors)     \
-    X(shift)           \
-    X(sinusoidal)      \
-    X(softmax)         \
-    X(tables)          \
+#define SUITES(X)        \
+    X(apply)             \
+    X(arena)             \
+    X(attention)         \
+    X(attention_errors)  \
+    X(buffers)           \
+    X(call)              \
+    X(call_bad)          \
+    X(config)            \
+    X(cpus)              \
+    X(dtype)             \
+    X(error)             \
+    X(gate)              \
+    X(learned)           \
+    X(lift)              \
+    X(lift_random)       \
+    X(log)               \
+    X(metrics)           \
+    X(naive)             \
+    X(npy)               \
+    X(number)            \
+    X(phase)             \
+    X(pool)              \
+    X(positions)         \
+    X(positions_rule)    \
+    X(random)            \
+    X(safetensors)       \
+    X(shift)             \
+    X(sinusoidal)        \
+    X(softmax)           \
+    X(tables)            \
     X(tensor)
 /* clang-format on */
 
