@@ -6,6 +6,7 @@
 #include "call_state.h"
 
 #include "config.h"
+#include "wire/number.h"
 #include "wire/query.h"
 
 #include <stdio.h>
@@ -63,14 +64,14 @@ static int set_deadline(struct call *call) {
     call->deadline_ns = call->times.open + limit_ms * 1000000;
     if (!call->head.timeout_ms)
         return PE_OK;
-    char *end;
-    double asked = strtod(call->head.timeout_ms, &end);
-    if (end == call->head.timeout_ms || *end || !(asked >= 1 && asked <= 1e9))
+    struct number asked;
+    enum number_status status = number_parse(call->head.timeout_ms, strlen(call->head.timeout_ms), &asked);
+    if (status != NUMBER_OK || !(asked.value >= 1 && asked.value <= 1e9))
         return pe_fail(&call->err, PE_ERR_RANGE, "X-Posenc-Timeout-Ms",
                        "must be a number of milliseconds from 1 to 1e9, got \"%.40s\"",
                        call->head.timeout_ms);
-    if (asked < (double)limit_ms)
-        call->deadline_ns = call->times.open + (int64_t)(asked * 1e6);
+    if (asked.value < (double)limit_ms)
+        call->deadline_ns = call->times.open + (int64_t)(asked.value * 1e6);
     return PE_OK;
 }
 
@@ -108,7 +109,6 @@ static int choose_method(struct call *call) {
 }
 
 static int find_route(struct call *call) {
-    call->route_name = "unmatched";
     const char *path = target_split(call->arena, call->head.target, &call->query, &call->err);
     if (!path)
         return call->err.code;
@@ -132,6 +132,7 @@ struct call *call_open(const struct service *service, const struct call_head *he
         return NULL;
     call->service = service;
     call->times.open = call_now_ns();
+    call->route_name = "unmatched";
     call->arena = pe_arena_open((size_t)service->config->expanded_bytes, &service->allocator, &err);
     if (!call->arena) {
         free(call);
@@ -184,6 +185,8 @@ static int bind_task(struct call *call) {
         .common = {api_common_fields, api_common_n_fields, &task->common},
         .op = {task->op->fields, task->op->n_fields, task->request},
     };
+    if (call->body.format && call->body.format->id == FORMAT_RAW)
+        bind.common.n = api_common_n_fields_raw;
     if (bind_query(&bind, call->query, &call->err) || call_body_bind(call, &bind) ||
         bind_finish(&bind, &call->err))
         return call->err.code;
@@ -194,7 +197,7 @@ static int bind_task(struct call *call) {
 
 void call_task_init(struct call *call, struct task *task, const struct api_op *op) {
     *task = (struct task){.service = call->service, .op = op, .arena = call->arena};
-    pe_fields_init(api_common_fields, api_common_n_fields, &task->common, sizeof task->common);
+    pe_fields_init(api_common_fields, api_common_n_fields_raw, &task->common, sizeof task->common);
     task->request = pe_arena_array(call->arena, 1, op->request_size, &call->err);
     if (task->request)
         pe_fields_init(op->fields, op->n_fields, task->request, op->request_size);

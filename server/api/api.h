@@ -21,7 +21,8 @@ struct api_common {
     int body_dtype;         /* of a raw body */
 };
 extern const struct pe_field api_common_fields[];
-extern const size_t api_common_n_fields;
+extern const size_t api_common_n_fields;     /* without those of a raw body, which come last */
+extern const size_t api_common_n_fields_raw; /* with them */
 
 #define API_MAX_PLANS 2
 
@@ -70,6 +71,9 @@ enum pe_dtype task_dtype(const struct task *task);
  * the resolved encoding first in the result. Error paths start with "encoding". */
 int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, size_t width, size_t length,
               struct pe_error *err);
+/* The same for embeddings x [.., T, D], which the encoding may follow. */
+int task_plan_embeddings(struct task *task, struct pe_plan **plan, struct pe_spec *spec,
+                         const struct pe_tensor *x, struct pe_error *err);
 /* Positions that a rule made, into the result. */
 int task_echo_positions(struct task *task, const char *name, const struct pe_positions *positions,
                         struct pe_error *err);

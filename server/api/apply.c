@@ -31,13 +31,9 @@ static int apply_open(struct task *task, struct pe_error *err) {
     struct apply_request *request = task->request;
     const struct pe_tensor *x = request->embeddings;
     bool placed = pe_field_given(fields, &fields[2], request);
-    if (x->rank < 2)
-        return pe_fail(err, PE_ERR_SHAPE, "embeddings", "must have rank 2 [T, D] or 3 [B, T, D], got rank %d",
-                       x->rank);
     struct pe_plan *plan;
-    if (task_plan(task, &plan, &request->encoding, x->dim[x->rank - 1], x->dim[x->rank - 2], err))
-        return err->code;
-    if (placed && task_echo_positions(task, "positions", &request->positions, err))
+    if (task_plan_embeddings(task, &plan, &request->encoding, x, err) ||
+        (placed && task_echo_positions(task, "positions", &request->positions, err)))
         return err->code;
     const struct pe_scale *scale = &request->embedding_scale;
     struct pe_apply_args args = {

@@ -95,17 +95,15 @@ static int make_plan(struct task *task, struct attention_request *request, struc
     *plan = NULL;
     if (!given(request, "encoding"))
         return PE_OK;
-    if (x && x->rank < 2)
-        return pe_fail(err, PE_ERR_SHAPE, "embeddings", "must have rank 2 [T, D] or 3 [B, T, D], got rank %d",
-                       x->rank);
-    size_t width = x ? x->dim[x->rank - 1] : 0, length = x ? x->dim[x->rank - 2] : 0;
-    if (!x && request->encoding.encoding->family == PE_FAMILY_ABSOLUTE)
+    if (x)
+        return task_plan_embeddings(task, plan, &request->encoding, x, err);
+    if (request->encoding.encoding->family == PE_FAMILY_ABSOLUTE)
         return pe_fail(
             err, PE_ERR_CONFLICT, "encoding",
             "%s is added to embeddings before they become queries and keys: post embeddings (with w_q, w_k) "
             "in place of q and k",
             request->encoding.encoding->type);
-    return task_plan(task, plan, &request->encoding, width, length, err);
+    return task_plan(task, plan, &request->encoding, 0, 0, err);
 }
 
 static unsigned wanted(const struct task *task) {
@@ -133,7 +131,10 @@ static int attention_open(struct task *task, struct pe_error *err) {
     struct attention_request *request = task->request;
     struct pe_attention_mask mask;
     struct pe_plan *plan;
-    if (make_plan(task, request, &plan, err) || (request->mask && make_mask(request->mask, &mask, err)))
+    bool queries = given(request, "query_positions"), keys = given(request, "key_positions");
+    if (make_plan(task, request, &plan, err) || (request->mask && make_mask(request->mask, &mask, err)) ||
+        (queries && task_echo_positions(task, "query_positions", &request->query_positions, err)) ||
+        (keys && task_echo_positions(task, "key_positions", &request->key_positions, err)))
         return err->code;
     struct pe_attention_args args = {
         .size = sizeof args,
@@ -147,8 +148,8 @@ static int attention_open(struct task *task, struct pe_error *err) {
         .w_v = request->w_v,
         .heads = (size_t)request->heads,
         .bias = request->bias,
-        .query_positions = given(request, "query_positions") ? &request->query_positions : NULL,
-        .key_positions = given(request, "key_positions") ? &request->key_positions : NULL,
+        .query_positions = queries ? &request->query_positions : NULL,
+        .key_positions = keys ? &request->key_positions : NULL,
         .mask = request->mask ? &mask : NULL,
         .scale = given(request, "scale") ? &request->scale : NULL,
         .outputs = wanted(task),

@@ -57,6 +57,9 @@ static int positions_open(struct task *task, struct pe_error *err) {
     struct positions_request *request = task->request;
     bool nested = pe_field_given(fields, &fields[0], request);
     bool flat = (request->given & ~(uint64_t)1) != 0;
+    if (!nested && !flat)
+        return pe_fail(err, PE_ERR_MISSING, "positions",
+                       "is required, or one of mask with rule, lengths and grid");
     if (nested && flat)
         return pe_fail(err, PE_ERR_CONFLICT, "positions", "is given beside mask, lengths, grid or rule");
     if (!nested && make_flat(task, request, err))

@@ -23,7 +23,8 @@ const struct pe_field api_common_fields[] = {
     {PE_FIELD(api_common, body_dtype), .choices = pe_dtype_choices,
      .doc = "raw body: its element type [float32]"},
 };
-const size_t api_common_n_fields = PE_COUNT(api_common_fields);
+const size_t api_common_n_fields_raw = PE_COUNT(api_common_fields);
+const size_t api_common_n_fields = PE_COUNT(api_common_fields) - 2; /* shape and body_dtype */
 
 /* A name in `return` that the operation does not have. */
 static int check_wanted(const struct task *task, struct pe_error *err) {
@@ -109,6 +110,16 @@ int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, si
         return err->code;
     result_json(&task->result, "encoding", task->encoding_json);
     return PE_OK;
+}
+
+int task_plan_embeddings(struct task *task, struct pe_plan **plan, struct pe_spec *spec,
+                         const struct pe_tensor *x, struct pe_error *err) {
+    char shape[128];
+    if (x->rank < 2 || x->dim[x->rank - 1] == 0)
+        return pe_fail(err, PE_ERR_SHAPE, "embeddings",
+                       "has shape %s, allowed are [T, D] and [B, T, D] with D of 1 or more",
+                       pe_tensor_shape_text(x, shape, sizeof shape));
+    return task_plan(task, plan, spec, x->dim[x->rank - 1], x->dim[x->rank - 2], err);
 }
 
 int task_echo_positions(struct task *task, const char *name, const struct pe_positions *positions,

@@ -107,8 +107,8 @@ static int unknown_parameter(const struct bind *bind, const struct pe_spec *spec
     pe_fields_names(bind->op.fields, bind->op.n, own, sizeof own);
     if (spec && spec->encoding)
         pe_fields_names(spec->encoding->fields, spec->encoding->n_fields, params, sizeof params);
-    return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name, "unknown parameter; there are %s, %s%s%s", own, common,
-                   params[0] ? ", " : "", params);
+    return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name[0] ? name : "query",
+                   "unknown parameter; there are %s, %s%s%s", own, common, params[0] ? ", " : "", params);
 }
 
 /* The struct behind "mask.causal" or "positions.mask": that of an OBJECT row, or of a rule for positions.
@@ -186,6 +186,7 @@ int bind_finish(struct bind *bind, struct pe_error *err) {
         if (pe_field_set_positions(bind->op.fields, row, bind->op.base, &positions, err))
             return err->code;
     }
+    bind->n_rules = 0;
     return PE_OK;
 }
 

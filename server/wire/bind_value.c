@@ -265,6 +265,21 @@ static int bind_object(struct bind *bind, const struct bind_target *target, cons
     return pe_field_set_object(target->fields, row, target->base, inner.base, err);
 }
 
+static const char *plain_word(enum pe_kind kind) {
+    switch (kind) {
+    case PE_KIND_BOOL:
+        return "true or false";
+    case PE_KIND_INT:
+        return "a whole number";
+    case PE_KIND_REAL:
+        return "a number";
+    case PE_KIND_SCALE:
+        return "a number or a string";
+    default:
+        return "a string";
+    }
+}
+
 static int bind_plain(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                       const json_t *value, struct pe_error *err) {
     if (json_is_boolean(value))
@@ -272,7 +287,7 @@ static int bind_plain(struct bind *bind, const struct bind_target *target, const
     if (json_is_number(value))
         return pe_field_set_real(target->fields, row, target->base, json_number_value(value), err);
     if (!json_is_string(value))
-        return wrong(row, "a value of its kind", value, err);
+        return wrong(row, plain_word(row->kind), value, err);
     const char *text = keep(bind, value, err);
     return text ? pe_field_set_text(target->fields, row, target->base, text, err) : err->code;
 }
@@ -317,6 +332,15 @@ static int bind_value(struct bind *bind, const struct bind_target *target, const
 
 /* ---- objects ----------------------------------------------------------------------------------------- */
 
+/* Keys that are no plain words are quoted: "" is `[""]`. */
+static int unknown_member(const struct bind_target *target, const char *key, struct pe_error *err) {
+    char label[LIFT_MAX_PATH + 1], names[240];
+    if (!path_join(label, sizeof label, "", key)[0])
+        snprintf(label, sizeof label, "%.95s", key);
+    return pe_fail(err, PE_ERR_UNKNOWN_FIELD, label, "unknown field; there are %s",
+                   pe_fields_names(target->fields, target->n, names, sizeof names));
+}
+
 int bind_members(struct bind *bind, const struct bind_target *targets, size_t n_targets, const json_t *object,
                  const char *path, const char *skip, struct pe_error *err) {
     const char *key;
@@ -330,12 +354,9 @@ int bind_members(struct bind *bind, const struct bind_target *targets, size_t n_
             target = &targets[i];
             row = pe_field_find(target->fields, target->n, key);
         }
-        char inner[LIFT_MAX_PATH + 1], names[240], label[100];
-        if (!row) {
-            snprintf(label, sizeof label, "%.95s", key);
-            return pe_fail(err, PE_ERR_UNKNOWN_FIELD, label, "unknown field; there are %s",
-                           pe_fields_names(targets[0].fields, targets[0].n, names, sizeof names));
-        }
+        char inner[LIFT_MAX_PATH + 1];
+        if (!row)
+            return unknown_member(&targets[0], key, err);
         if (bind_value(bind, target, row, value, path_join(inner, sizeof inner, path, key), err))
             return err->code;
     }

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Bad input as a table: each request, and the status, slug, field and detail of its answer, exactly. The
+ * first error in the document is the one that is told, whatever the order in which the program looks.
+ */
+#include "call_run.h"
+#include "suites.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct row {
+    const char *request, *body;
+    int status;
+    const char *slug, *field, *detail;
+};
+
+#define GET    "GET /v1/encode?"
+#define APPLY  "POST /v1/apply"
+#define ATTEND "POST /v1/attention"
+#define ENCODE "POST /v1/encode"
+#define SIN4   "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":4},"
+
+static const struct row queries[] = {
+    {GET, NULL, 400, "missing", "encoding",
+     "is required: an object with a type, or the name of a preset, table or type"},
+    {GET "type=sinusoidal&d_model=4", NULL, 400, "missing", "positions",
+     "is required: a list of numbers, a range \"start:stop:step\", or an object"},
+    {GET "type=sinusoidal&positions=0:4", NULL, 400, "missing", "encoding.d_model",
+     "is required: a whole number"},
+    {GET "type=nope&positions=0:4", NULL, 400, "unknown_name", "encoding.type",
+     "\"nope\" is not a type of encoding"},
+    {GET "encoding=nope&positions=0:4", NULL, 400, "unknown_name", "encoding",
+     "\"nope\" is not a preset, a loaded table or a type of encoding"},
+    {GET "type=none&type=none&positions=0:4", NULL, 400, "conflict", "encoding", "is given twice"},
+    {GET "type=none&encoding=none&positions=0:4", NULL, 400, "conflict", "encoding", "is given twice"},
+    {GET "type=sinusoidal&d_model=0&positions=0:4", NULL, 400, "range", "encoding.d_model",
+     "must be at least 1 and at most 65536, got 0"},
+    {GET "type=sinusoidal&d_model=-4&positions=0:4", NULL, 400, "range", "encoding.d_model",
+     "must be at least 1 and at most 65536, got -4"},
+    {GET "type=sinusoidal&d_model=4.5&positions=0:4", NULL, 400, "type", "encoding.d_model",
+     "must be a whole number, got 4.5"},
+    {GET "type=sinusoidal&d_model=99999999999999999999&positions=0:4", NULL, 400, "range", "encoding.d_model",
+     "must be at least 1 and at most 65536, got 1e+20"},
+    {GET "type=sinusoidal&d_model=x&positions=0:4", NULL, 400, "type", "encoding.d_model",
+     "must be a whole number, got \"x\""},
+    {GET "type=sinusoidal&d_model=0x8&positions=0:4", NULL, 400, "type", "encoding.d_model",
+     "must be a whole number, got \"0x8\""},
+    {GET "type=sinusoidal&d_model=4&d_model=4&positions=0:4", NULL, 400, "conflict", "encoding.d_model",
+     "is given twice"},
+    {GET "type=sinusoidal&d_model=4&base=1e400&positions=0:4", NULL, 400, "range", "encoding.base",
+     "\"1e400\" is too large for a double"},
+    {GET "type=sinusoidal&d_model=4&base=NaN&positions=0:4", NULL, 400, "type", "encoding.base",
+     "must be a number, got \"NaN\""},
+    {GET "type=sinusoidal&d_model=4&layout=rows&positions=0:4", NULL, 400, "choice", "encoding.layout",
+     "must be one of interleaved, halves, got \"rows\""},
+    {GET "type=sinusoidal&d_model=3&odd=reject&positions=0:4", NULL, 400, "range", "encoding.d_model",
+     "is 3, must be even because odd is \"reject\""},
+    {GET "type=sinusoidal&d_model=4&positions=4:0:0", NULL, 400, "range", "positions",
+     "got step 0, allowed is any other finite number"},
+    {GET "type=sinusoidal&d_model=4&positions=abc", NULL, 400, "type", "positions[0]", NULL},
+    {GET "type=sinusoidal&d_model=4&positions=", NULL, 400, "syntax", "positions",
+     "got no text, allowed are a list and start:stop:step"},
+    {GET "type=sinusoidal&d_model=4&positions=0,1e400", NULL, 400, "range", "positions[1]", NULL},
+    {GET "type=sinusoidal&d_model=4&positions=9007199254740993:9007199254740995", NULL, 400, "range",
+     "positions", NULL},
+    {GET "type=sinusoidal&d_model=4&positions=0,9007199254740994", NULL, 400, "range", "positions[1]",
+     "got position 9007199254740994, allowed are -2^53 to 2^53"},
+    {GET "type=sinusoidal&d_model=4&positions=0:9223372036854775807", NULL, 400, "range", "positions",
+     "got positions up to 9.2233720368547758e+18, allowed are -2^53 to 2^53"},
+    {GET "type=sinusoidal&d_model=4&positions=[[0,1],[2]]", NULL, 400, "shape", "positions[1]", NULL},
+    {GET "type=sinusoidal&d_model=4&positions=0:4&positions.count=4", NULL, 400, "conflict", "positions",
+     "is given twice"},
+    {GET "type=sinusoidal&d_model=4&positions.count=4&positions.grid=2,2", NULL, 400, "conflict",
+     "positions.grid", "got count and grid, allowed is one of count, grid, mask and lengths"},
+    {GET "type=sinusoidal&d_model=4&positions.nope=4", NULL, 400, "unknown_field", "positions.nope",
+     "unknown field; there are start, step, count, grid, mask, rule, padding_idx, lengths"},
+    {GET "type=sinusoidal&d_model=4&positions=0:4&nope=1", NULL, 400, "unknown_field", "nope", NULL},
+    {GET "type=sinusoidal&d_model=4&positions=0:4&=1", NULL, 400, "unknown_field", "query", NULL},
+    {GET "type=sinusoidal&d_model=4&positions=0:4&shape=2", NULL, 400, "unknown_field", "shape", NULL},
+    {GET "type=sinusoidal&d_model=4&positions=0:4&body_dtype=float32", NULL, 400, "unknown_field",
+     "body_dtype", NULL},
+    {GET "type=none&d_model=4&positions=0:4", NULL, 400, "unknown_field", "d_model", NULL},
+    {GET "type=none&positions=0:4", NULL, 400, "unsupported", "encoding.type", "none makes no vectors"},
+    {GET "type=sinusoidal&d_model=4&positions=0:4&format=nope", NULL, 400, "choice", "format",
+     "must be one of json, npy, raw, safetensors, csv, got \"nope\""},
+    {GET "type=sinusoidal&d_model=4&positions=0:4&dtype=int8", NULL, 400, "choice", "dtype",
+     "must be one of float64, float32, float16, bfloat16, got \"int8\""},
+    {GET "type=sinusoidal&d_model=4&positions=0:4&flat=maybe", NULL, 400, "type", "flat",
+     "must be true or false, got \"maybe\""},
+    {GET "type=sinusoidal&d_model=4&positions=0:4&return=weights", NULL, 400, "choice", "return",
+     "encode can return vectors, got \"weights\""},
+    {GET "type=sinusoidal&d_model=4&positions=0:4&return=", NULL, 400, "choice", "return",
+     "encode can return vectors, got \"\""},
+    {GET "type=sinusoidal&d_model=4&positions=%zz", NULL, 400, "bad_request", "positions",
+     "malformed percent-encoding or control character at byte 1"},
+    {GET "type=sinusoidal&d_mo%00del=4", NULL, 400, "bad_request", "query", NULL},
+    {"GET /v1/encode%zz", NULL, 400, "bad_request", "path", NULL},
+    {GET "encoding=bert&positions=0:4", NULL, 400, "missing", "encoding.table", NULL},
+    {GET "type=learned&table=nope&positions=0:4", NULL, 400, "unknown_name", "encoding.table", NULL},
+    {GET "type=learned&table=[[1,2],[3,4]]&positions=0:3", NULL, 400, "range", "positions[2]",
+     "position 2 with offset 0 is row 2, but the table has 2 rows, 0 to 1"},
+    {GET "type=learned&table=[[1,2],[3,4]]&positions=-1", NULL, 400, "range", "positions[0]", NULL},
+    {GET "type=learned&table=[[1,2],[3,4]]&positions=0.5", NULL, 400, "range", "positions[0]", NULL},
+    {GET "type=random&d_model=4&positions=0,0.5", NULL, 400, "range", "positions[1]", NULL},
+    {GET "type=naive&form=binary&d_model=3&positions=0:9", NULL, 400, "range", "positions[8]", NULL},
+    {"GET /v1/shift?type=sinusoidal&d_model=4", NULL, 400, "missing", "distance", "is required: a number"},
+    {"GET /v1/positions?", NULL, 400, "missing", "positions", NULL},
+    {"GET /v1/positions?rule=opt", NULL, 400, "missing", "mask", NULL},
+    {"GET /v1/positions?mask=1,1", NULL, 400, "missing", "rule", NULL},
+    {"GET /v1/positions?mask=1,2&rule=opt", NULL, 400, "range", "mask[1]", NULL},
+    {"GET /v1/positions?mask=1,1&rule=opt&padding_idx=1", NULL, 400, "conflict", "padding_idx", NULL},
+    {"GET /v1/positions?positions=0:4&mask=1,1", NULL, 400, "conflict", "positions", NULL},
+    {"GET /v1/positions?lengths=1,-1", NULL, 400, "range", "lengths[1]", NULL},
+    {"GET /v1/positions?type=none&positions=0:4", NULL, 400, "unknown_field", "type", NULL},
+    {"GET /v1/version?x=1", NULL, 400, "unknown_field", "query", "this resource takes no parameters"},
+};
+
+static const struct row bodies[] = {
+    {APPLY, "", 400, "missing", "body", "is empty; an object is expected"},
+    {APPLY, "[]", 400, "type", "body", "must be an object, got a list"},
+    {APPLY, "null", 400, "type", "body", "must be an object, got null"},
+    {APPLY, "{", 400, "syntax", "body", NULL},
+    {APPLY, "{}", 400, "missing", "encoding",
+     "is required: an object with a type, or the name of a preset, table or type"},
+    {APPLY, "{\"encoding\":\"none\"}", 400, "missing", "embeddings", "is required: an array of numbers"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]]} x", 400, "syntax", "body", NULL},
+    {APPLY, "{\"encoding\":{},\"embeddings\":[[1,2]]}", 400, "missing", "encoding.type",
+     "is required: the type of the encoding"},
+    {APPLY, "{\"encoding\":{\"type\":1},\"embeddings\":[[1,2]]}", 400, "type", "encoding.type",
+     "must be a string, got a number"},
+    {APPLY, "{\"encoding\":7,\"embeddings\":[[1,2]]}", 400, "type", "encoding",
+     "must be an object with a type, or the name of a preset, table or type, got a number"},
+    {APPLY, "{\"encoding\":{\"type\":\"nope\"},\"embeddings\":[[1]]}", 400, "unknown_name", "encoding.type",
+     "\"nope\" is not a type of encoding"},
+    {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"base\":0},\"embeddings\":[[1,2]]}", 400, "range",
+     "encoding.base", "must be at least 1 and at most 1.0000000000000001e+300, got 0"},
+    {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"base\":\"10\"},\"embeddings\":[[1,2]]}", 400, "type",
+     "encoding.base", "must be a number, got the string \"10\""},
+    {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"base\":null},\"embeddings\":[[1,2]]}", 400, "type",
+     "encoding.base", "must be a number, got null"},
+    {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"base\":[1]},\"embeddings\":[[1,2]]}", 400, "type",
+     "encoding.base", "must be a number, got a list"},
+    {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":true},\"embeddings\":[[1,2]]}", 400, "type",
+     "encoding.d_model", "must be a whole number, got true"},
+    {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"layout\":{}},\"embeddings\":[[1,2]]}", 400, "type",
+     "encoding.layout", "must be a string, got an object"},
+    {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":4},\"embeddings\":[[1,2]]}", 400, "conflict",
+     "encoding.d_model", "is 4 but the embeddings have width 2"},
+    {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"nope\":1},\"embeddings\":[[1,2]]}", 400,
+     "unknown_field", "encoding.nope",
+     "unknown field; there are d_model, base, layout, order, denominator, odd, position_scale, offset, "
+     "padding_idx"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"extra\":1}", 400, "unknown_field", "extra",
+     "unknown field; there are encoding, embeddings, positions, embedding_scale"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"\":1}", 400, "unknown_field", "[\"\"]", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"a.b\":1}", 400, "unknown_field", "[\"a.b\"]",
+     NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"sh\\u0061pe\":[2]}", 400, "unknown_field",
+     "shape", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"encoding\":\"none\",\"embeddings\":[[1,2]]}", 400, "syntax", "body",
+     NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1]],\"embeddings\":[[1]]}", 400, "syntax", "body", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2],[3]]}", 400, "shape", "embeddings[1]", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2],[3,4],[5,6,7]]}", 400, "shape", "embeddings[2]",
+     NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2],[3,\"4\"]]}", 400, "type", "embeddings[1][1]",
+     "got a string, expected a number"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2],[3,null]]}", 400, "type", "embeddings[1][1]",
+     "must be a number, got null"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2],[3,1e400]]}", 400, "range", "embeddings[1][1]",
+     NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2],[3,1e39]]}", 400, "range", "embeddings[1][1]",
+     NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,NaN]]}", 400, "syntax", "embeddings[0][1]", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,01]]}", 400, "syntax", "embeddings[0][1]", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":\"x\"}", 400, "type", "embeddings",
+     "must be an array of numbers, got a string"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":null}", 400, "type", "embeddings",
+     "must be an array of numbers, got null"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[1,2]}", 400, "shape", "embeddings", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[[[1]]]]}", 400, "shape", "embeddings", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[[[[[[[[1]]]]]]]]]}", 400, "shape",
+     "embeddings[0][0][0][0][0][0][0][0]", NULL},
+    {APPLY, "{\"encoding\":\"sinusoidal\",\"embeddings\":[[]]}", 400, "shape", "embeddings", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[],[]]}", 400, "shape", "embeddings", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":{\"shape\":[2,2],\"data\":[1,2,3]}}", 400, "shape",
+     "embeddings.shape", "is [2, 2] but data have shape [3]"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":{\"shape\":[1,4],\"data\":[[1,2],[3,4]]}}", 400, "shape",
+     "embeddings.shape", "is [1, 4] but data have shape [2, 2]"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":{\"shape\":[1,-1],\"data\":[1]}}", 400, "type",
+     "embeddings.shape", "must be a list of whole numbers"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":{\"shape\":[4294967296,4294967296],\"data\":[1]}}", 400,
+     "shape", "embeddings.shape", "is [4294967296, 4294967296] but data have shape [1]"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":{\"shape\":[1,1]}}", 400, "missing", "embeddings.data",
+     "must be an array of numbers"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":{\"data\":[[1]],\"dtype\":\"float16\"}}", 400, "dtype",
+     "embeddings.dtype", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":{\"data\":[[1]],\"size\":1}}", 400, "unknown_field",
+     "embeddings.size", "unknown field; a tensor has shape, dtype, data"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":{\"data\":[[1],[2,3]]}}", 400, "shape",
+     "embeddings.data[1]", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"positions\":[0,1]}", 400, "shape", "positions",
+     NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"positions\":true}", 400, "type", "positions",
+     "must be a list of numbers, a range \"start:stop:step\" or an object, got true"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"positions\":{}}", 400, "missing", "positions",
+     NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"positions\":{\"mask\":[1,0],\"rule\":\"x\"}}",
+     400, "choice", "positions.rule", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"embedding_scale\":\"root\"}", 400, "choice",
+     "embedding_scale", "must be one of sqrt_d_model, got \"root\""},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"embedding_scale\":1e39}", 400, "range",
+     "embedding_scale", NULL},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"dtype\":\"int8\"}", 400, "choice", "dtype",
+     NULL},
+    {APPLY "?dtype=float64", "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"dtype\":\"float64\"}", 400,
+     "conflict", "dtype", "is given twice"},
+    {APPLY "?encoding=none", "{\"encoding\":\"none\",\"embeddings\":[[1,2]]}", 400, "conflict", "encoding",
+     "is given twice"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"return\":[1]}", 400, "type", "return",
+     "must be a list of strings, got a number"},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"flat\":1}", 400, "type", "flat",
+     "must be true or false, got 1"},
+    {ATTEND, "{\"k\":[[1]]}", 400, "missing", "q", NULL},
+    {ATTEND, "{\"q\":[[1]]}", 400, "missing", "k", NULL},
+    {ATTEND, "{\"q\":[[1,2]],\"k\":[[1]]}", 400, "shape", "k", "has d = 1 but q has d = 2"},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"embeddings\":[[1]]}", 400, "conflict", "embeddings", NULL},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"encoding\":\"vaswani\"}", 400, "conflict", "encoding", NULL},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"mask\":\"triangle\"}", 400, "type", "mask", NULL},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"mask\":{\"causal\":1}}", 400, "type", "mask.causal",
+     "must be true or false, got 1"},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"mask\":{\"window\":[1,2,3]}}", 400, "shape", "mask.window", NULL},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"mask\":{\"window\":[1,-2]}}", 400, "range", "mask.window[1]", NULL},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"mask\":{\"keep\":[2]}}", 400, "range", "mask.keep[0]", NULL},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"mask\":{\"lengths\":[2]}}", 400, "range", "mask.lengths[0]", NULL},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"mask\":{\"documents\":[2]}}", 400, "range", "mask.documents[0]",
+     NULL},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"bias\":[[1,2]]}", 400, "shape", "bias", NULL},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"bias\":[[-1e400]]}", 400, "range", "bias[0][0]", NULL},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"return\":[\"output\"]}", 400, "missing", "v", NULL},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"return\":[\"terms\"]}", 400, "unsupported", "return", NULL},
+    {ATTEND, "{\"q\":[[1]],\"k\":[[1]],\"return\":[\"weight\"]}", 400, "choice", "return", NULL},
+    {ATTEND, "{\"embeddings\":[[1,2]],\"heads\":3}", 400, "shape", "heads", NULL},
+    {ATTEND, "{\"embeddings\":[1,2],\"encoding\":\"vaswani\"}", 400, "shape", "embeddings", NULL},
+    {ENCODE, SIN4 "\"positions\":[0,1,1e16]}", 400, "range", "positions[2]", NULL},
+    {ENCODE, SIN4 "\"positions\":[[0,1],[1]]}", 400, "shape", "positions[1]", NULL},
+    {ENCODE, SIN4 "\"positions\":{\"count\":1.5}}", 400, "type", "positions.count", NULL},
+    {ENCODE, SIN4 "\"positions\":{\"count\":4,\"start\":\"0\"}}", 400, "type", "positions.start", NULL},
+    {ENCODE, SIN4 "\"positions\":{\"grid\":[2,2]}}", 400, "shape", "positions", NULL},
+    {ENCODE, SIN4 "\"positions\":{\"mask\":[[1,0],[1]],\"rule\":\"opt\"}}", 400, "shape", "positions.mask[1]",
+     NULL},
+    {ENCODE, "{\"encoding\":{\"type\":\"learned\",\"table\":[1,2]},\"positions\":[0]}", 400, "shape",
+     "encoding.table", NULL},
+    {ENCODE, "{\"encoding\":{\"type\":\"learned\",\"table\":[[1],[null]]},\"positions\":[0]}", 400, "type",
+     "encoding.table[1][0]", NULL},
+    {ENCODE, "{\"encoding\":{\"type\":\"learned\",\"table\":7},\"positions\":[0]}", 400, "type",
+     "encoding.table", "must be the name of a table or an array of numbers, got a number"},
+    {ENCODE, "{\"encoding\":{\"type\":\"learned\",\"table\":null},\"positions\":[0]}", 400, "type",
+     "encoding.table", "must be the name of a table or an array of numbers, got null"},
+    {ENCODE, "{\"encoding\":\"bert\",\"positions\":[0]}", 400, "missing", "encoding.table", NULL},
+    /* The first in the document, not the first that the program comes to. */
+    {APPLY, "{\"embeddings\":[[1],[2,3]],\"nope\":1}", 400, "shape", "embeddings[1]", NULL},
+    {APPLY, "{\"nope\":1,\"embeddings\":[[1],[2,3]]}", 400, "unknown_field", "nope", NULL},
+    {APPLY, "{\"positions\":\"x:y\",\"encoding\":{\"type\":\"nope\"}}", 400, "syntax", "positions", NULL},
+    {APPLY, "{\"encoding\":{\"type\":\"nope\"},\"positions\":\"x:y\"}", 400, "unknown_name", "encoding.type",
+     NULL},
+    {APPLY, "{\"encoding\":{\"base\":0,\"d_model\":0,\"type\":\"sinusoidal\"}}", 400, "range",
+     "encoding.base", NULL},
+    {APPLY "?nope=1", "{\"also\":", 400, "unknown_field", "nope", NULL},
+    {APPLY "?nope=1", "{\"also\":1}", 400, "unknown_field", "nope", NULL},
+};
+
+static struct call_ground ground;
+
+static void setup(void) {
+    call_ground_open(&ground);
+}
+
+static void teardown(void) {
+    call_ground_close(&ground);
+}
+
+static void check_row(const struct row *row) {
+    struct call_try try = {.request = row->request, .body = row->body};
+    call_expect_problem(&ground, &try, row->status, row->slug, row->field, row->detail);
+    call_try_close(&try);
+}
+
+START_TEST(bad_queries) {
+    check_row(&queries[_i]);
+}
+END_TEST
+
+START_TEST(bad_bodies) {
+    check_row(&bodies[_i]);
+}
+END_TEST
+
+/* Deep nesting ends at a fixed depth, in a tensor and outside of one, not on the stack. */
+START_TEST(nesting_of_ten_thousand) {
+    static const char *const heads[] = {"", "{\"embeddings\":", "{\"nope\":", "{\"encoding\":"};
+    for (size_t i = 0; i < PE_COUNT(heads); i++) {
+        char body[10100];
+        size_t n = strlen(heads[i]);
+        memcpy(body, heads[i], n);
+        memset(body + n, '[', 10000);
+        struct call_try try = {.request = APPLY, .body = body, .body_n = n + 10000};
+        call_try(&ground, &try);
+        ck_assert_int_eq(try.status, 400);
+        ck_assert_str_ne(call_try_text(&try, "field"), "");
+        call_try_close(&try);
+    }
+}
+END_TEST
+
+Suite *call_bad_suite(void) {
+    Suite *suite = suite_create("call_bad");
+    TCase *tests = tcase_create("bad input");
+    suite_add_tcase(suite, tests);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, bad_queries, 0, (int)PE_COUNT(queries));
+    tcase_add_loop_test(tests, bad_bodies, 0, (int)PE_COUNT(bodies));
+    tcase_add_test(tests, nesting_of_ten_thousand);
+    return suite;
+}
