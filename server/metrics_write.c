@@ -156,8 +156,10 @@ WRITER(write_value) {
 WRITER(write_build) {
     (void)metrics;
     (void)process;
-#ifdef __VERSION__
-    const char *compiler = __VERSION__;
+#if defined(__clang__)
+    const char *compiler = __VERSION__; /* names itself */
+#elif defined(__GNUC__)
+    const char *compiler = "gcc " __VERSION__;
 #else
     const char *compiler = "unknown";
 #endif

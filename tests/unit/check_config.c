@@ -284,6 +284,9 @@ START_TEST(variables_of_kubernetes_services_are_none_of_ours) {
     load(&out, &(struct start){.variables = {"POSENC_PORT=8080"}});
     ck_assert_int_eq(out.err.code, PE_ERR_UNKNOWN_FIELD);
     done(&out);
+    load(&out, &(struct start){.variables = {"POSENC_PORT_MAX=8080"}});
+    ck_assert_int_eq(out.err.code, PE_ERR_UNKNOWN_FIELD);
+    done(&out);
 }
 END_TEST
 
@@ -428,6 +431,17 @@ START_TEST(a_number_of_bytes_that_is_no_multiple_stays_a_number) {
 }
 END_TEST
 
+START_TEST(a_text_in_memory_is_as_strict_as_a_file) {
+    static const char text[] = "{\"streams\":1,\"streams\":2}";
+    struct outcome out;
+    load_good(&out, &(struct start){0});
+    ck_assert_int_eq(config_parse_json(out.arena, &out.config, text, strlen(text), "memory", &out.err),
+                     PE_ERR_SYNTAX);
+    ck_assert_str_eq(out.err.path, "memory");
+    done(&out);
+}
+END_TEST
+
 START_TEST(secrets_are_never_printed) {
     struct sample {
         uint64_t given;
@@ -479,6 +493,7 @@ Suite *config_suite(void) {
     tcase_add_loop_test(tests, addresses, 0, 18);
     tcase_add_test(tests, what_is_printed_loads_again);
     tcase_add_test(tests, a_number_of_bytes_that_is_no_multiple_stays_a_number);
+    tcase_add_test(tests, a_text_in_memory_is_as_strict_as_a_file);
     tcase_add_test(tests, secrets_are_never_printed);
     tcase_add_test(tests, help_names_all_options_in_100_columns);
     suite_add_tcase(suite, tests);

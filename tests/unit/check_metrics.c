@@ -329,14 +329,26 @@ END_TEST
 
 #define THREADS 4
 #define TIMES   20000
+#define TIGHT   500000
 
-static void *count_requests(void *metrics) {
+struct counting {
+    struct metrics *metrics;
+    pthread_barrier_t start; /* so that they count at the same time */
+};
+
+static void *count_requests(void *argument) {
+    struct counting *counting = argument;
+    pthread_barrier_wait(&counting->start);
     for (int i = 0; i < TIMES; i++) {
-        metrics_request(metrics, &(struct metrics_request){.route = "POST /v1/apply",
-                                                           .method = "POST",
-                                                           .status = 200,
-                                                           .duration_ns = 1000,
-                                                           .bytes_in = 1});
+        metrics_request(counting->metrics, &(struct metrics_request){.route = "POST /v1/apply",
+                                                                     .method = "POST",
+                                                                     .status = 200,
+                                                                     .duration_ns = 1000,
+                                                                     .bytes_in = 1});
+    }
+    for (int i = 0; i < TIGHT; i++) { /* nothing else, so that they meet */
+        metrics_reject(counting->metrics, METRICS_DEADLINE);
+        metrics_add(counting->metrics, METRICS_CONNECTIONS, 1);
     }
     return NULL;
 }
@@ -344,8 +356,10 @@ static void *count_requests(void *metrics) {
 START_TEST(no_count_is_lost) {
     struct metrics *metrics = open_metrics();
     pthread_t threads[THREADS];
+    struct counting counting = {.metrics = metrics};
+    ck_assert_int_eq(pthread_barrier_init(&counting.start, NULL, THREADS), 0);
     for (int i = 0; i < THREADS; i++) {
-        ck_assert_int_eq(pthread_create(&threads[i], NULL, count_requests, metrics), 0);
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, count_requests, &counting), 0);
     }
     for (int i = 0; i < 20; i++) { /* and reading meanwhile sees counts that agree */
         char *text = exposition(metrics);
@@ -361,7 +375,10 @@ START_TEST(no_count_is_lost) {
     expect(text, DURATION("count", "/v1/apply", ""), THREADS * TIMES);
     expect(text, DURATION("sum", "/v1/apply", ""), 0.08); /* 80,000 microseconds */
     expect(text, "posenc_http_request_size_bytes_sum", THREADS * TIMES);
+    expect(text, "posenc_http_rejected_total{reason=\"deadline\"}", THREADS * TIGHT);
+    expect(text, "posenc_connections", THREADS * TIGHT);
     free(text);
+    pthread_barrier_destroy(&counting.start);
     metrics_close(metrics);
 }
 END_TEST
