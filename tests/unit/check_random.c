@@ -85,8 +85,11 @@ static double ulps(double got, double want) {
     return fabs(got - want) / ldexp(1, exponent - 53);
 }
 
-/* The table's value is the true one rounded (half an ulp) and ours promises 1: together 1.5. */
+/* The table's value is the true one rounded (half an ulp) and ours promises 1: so one place of difference is
+ * allowed. But the sum of two doubles behind ours has an error of a few hundredths of an ulp for most values,
+ * so few may fall to the other side: 1 in 50. */
 START_TEST(values_are_those_of_the_independent_script) {
+    size_t compared = 0, differing = 0;
     for (size_t i = 0; i < COUNT(random_values); i++) {
         const struct random_value *want = &random_values[i];
         if (want->column > 600 && i % 8)
@@ -98,11 +101,15 @@ START_TEST(values_are_those_of_the_independent_script) {
         struct pe_plan *plan =
             PLAN("d_model", width, "seed", seed, "distribution", want->distribution, "std", std);
         double got = encode(plan, (double)want->position, 1)[want->column];
-        ck_assert_msg(ulps(got, want->value) <= 1.5, "seed %lld position %lld column %u %s std %g: %a is %a",
+        ck_assert_msg(ulps(got, want->value) <= 1, "seed %lld position %lld column %u %s std %g: %a is %a",
                       (long long)want->seed, (long long)want->position, want->column, want->distribution,
                       want->std, want->value, got);
+        compared++;
+        differing += got != want->value;
         pe_plan_close(plan);
     }
+    ck_assert_uint_gt(compared, COUNT(random_values) / 2);
+    ck_assert_msg(differing * 50 <= compared, "%zu of %zu differ", differing, compared);
 }
 END_TEST
 

@@ -184,6 +184,7 @@ static const struct {
     {"{\"\\ud834\":{}}", 0, "half of a pair of surrogates"},
     {"{\"\\ud834\\u0041\":{}}", 0, "half of a pair of surrogates"},
     {"{\"\\udd1e\\ud834\":{}}", 0, "half of a pair of surrogates"},
+    {"{\"\\udd1e\\udd1e\":{}}", 0, "half of a pair of surrogates"},
 };
 
 static int open_header(const char *header, size_t length, size_t data_bytes, struct pe_safetensors *file) {
@@ -263,6 +264,18 @@ START_TEST(headers_written_are_read_back) {
 }
 END_TEST
 
+START_TEST(headers_written_are_a_multiple_of_8) {
+    for (size_t length = 0; length < 16; length++) {
+        struct pe_named_tensor tensor = {.name = "0123456789abcdef" + length,
+                                         .tensor = {.dtype = PE_DTYPE_F32}};
+        struct pe_safetensors_header header;
+        ck_assert_int_eq(pe_safetensors_write(arena, &header, &tensor, 1, &err), PE_OK);
+        ck_assert_uint_eq(header.bytes % 8, 0);
+        ck_assert(header.text[header.bytes - 1] == ' ' || header.text[header.bytes - 1] == '}');
+    }
+}
+END_TEST
+
 START_TEST(names_that_cannot_be_written_are_refused) {
     static const struct {
         const char *first, *second;
@@ -329,6 +342,7 @@ Suite *safetensors_suite(void) {
     tcase_add_test(tc, lengths_that_cannot_be_are_refused);
     tcase_add_test(tc, messages_stay_on_one_line);
     tcase_add_test(tc, headers_written_are_read_back);
+    tcase_add_test(tc, headers_written_are_a_multiple_of_8);
     tcase_add_loop_test(tc, names_that_cannot_be_written_are_refused, 0, 3);
     tcase_add_loop_test(tc, no_cut_and_no_changed_byte_is_read_beyond, 0, (int)COUNT(safetensors_cases));
     suite_add_tcase(suite, tc);
