@@ -87,9 +87,22 @@ static sigset_t stop_signals(void) {
     return set;
 }
 
+/* On a thread that some library started before main and that does not block the signal (OpenBLAS does so): it
+ * blocks it from now on and sends it again, until it waits for the thread that wants it. Needs no global. */
+static void pass_on(int number, siginfo_t *info, void *context) {
+    ucontext_t *interrupted = context;
+    (void)info;
+    sigaddset(&interrupted->uc_sigmask, number);
+    kill(getpid(), number);
+}
+
 void launch_block_signals(void) {
+    struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
     sigset_t set = stop_signals();
     pthread_sigmask(SIG_BLOCK, &set, NULL);
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
     signal(SIGPIPE, SIG_IGN);
 }
 

@@ -78,28 +78,35 @@ static bool is_slow(const struct conns *conns, const struct conn *conn, int64_t 
     return false;
 }
 
-size_t conns_sweep(struct conns *conns, int64_t now_ns) {
-    size_t n = 0;
+/* What waits to be read: > 0 bytes, 0 the client closed, < 0 nothing. */
+static int peek(const struct conn *conn) {
+    char byte;
+    return (int)recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+}
+
+/* The library takes a short read for the end of what there is. When a client's last bytes and its close came
+ * together, it never sees the close. */
+static bool left_unseen(const struct conn *conn) {
+    return (conn->phase == CONN_HEADER || conn->phase == CONN_BODY) && peek(conn) == 0;
+}
+
+void conns_sweep(struct conns *conns, int64_t now_ns) {
     for (struct conn *conn = conns->first; conn != NULL; conn = conn->next) {
-        if (!conn->cut && is_slow(conns, conn, now_ns - conn->since_ns)) {
-            conn_cut(conn);
-            n++;
+        if (!conn->cut) {
+            conn->left = left_unseen(conn);
+            if (conn->left || is_slow(conns, conn, now_ns - conn->since_ns)) {
+                conn_cut(conn);
+            }
         }
     }
-    return n;
 }
 
-/* Bytes of a request that nobody has read yet: closing now would lose it. */
-static bool has_input(const struct conn *conn) {
-    char byte;
-    return recv(conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-}
-
-/* The short grace is for requests that are in the library's buffer already (pipelined ones). */
+/* Not those with bytes that nobody has read yet: closing would lose a request. The short grace is for
+ * requests that are in the library's buffer already (pipelined ones). */
 void conns_cut_idle(struct conns *conns, int64_t now_ns) {
     for (struct conn *conn = conns->first; conn != NULL; conn = conn->next) {
         bool idle = conn->phase == CONN_IDLE && now_ns - conn->since_ns > CONN_IDLE_GRACE_NS;
-        if (idle && !conn->cut && !has_input(conn)) {
+        if (idle && !conn->cut && peek(conn) <= 0) {
             conn_cut(conn);
         }
     }

@@ -24,6 +24,7 @@ struct conn {
     enum conn_phase phase;
     int64_t since_ns; /* of the phase */
     int64_t received; /* bytes of the body */
+    bool left;        /* the client closed in the middle of a request */
     bool cut;         /* shut down by us */
     bool own_timeout; /* the library's timeout was changed for this one */
     char client[LISTEN_NAME_SIZE];
@@ -43,8 +44,8 @@ struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *peer)
 void conns_remove(struct conns *conns, struct conn *conn);
 void conn_enter(struct conn *conn, enum conn_phase phase);
 void conn_cut(struct conn *conn);
-/* Cuts those that are too slow; returns how many. To be called about every second. */
-size_t conns_sweep(struct conns *conns, int64_t now_ns);
+/* Cuts those that are too slow, and those whose client left unseen. To be called about every second. */
+void conns_sweep(struct conns *conns, int64_t now_ns);
 /* Cuts those that wait for a request and have not sent anything of one. */
 void conns_cut_idle(struct conns *conns, int64_t now_ns);
 

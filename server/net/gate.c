@@ -117,19 +117,17 @@ const char *gate_target(const char *target) {
 
 /* ---- Header fields ------------------------------------------------------------------------------------- */
 
-/* A length is digits only; more than 18 of them cannot be a length we would ever take. */
+/* A length is digits only. One that does not fit is as large as can be: the limit will refuse it. */
 static int64_t parse_length(const struct gate_header *header) {
     int64_t length = 0;
-    if (header->value_size == 0 || header->value_size > 18) {
-        return -1;
-    }
     for (size_t i = 0; i < header->value_size; i++) {
-        if (header->value[i] < '0' || header->value[i] > '9') {
+        int digit = header->value[i] - '0';
+        if (digit < 0 || digit > 9) {
             return -1;
         }
-        length = length * 10 + (header->value[i] - '0');
+        length = length > (INT64_MAX - digit) / 10 ? INT64_MAX : length * 10 + digit;
     }
-    return length;
+    return header->value_size > 0 ? length : -1;
 }
 
 struct framing {

@@ -306,7 +306,7 @@ static enum request_outcome outcome_of(const struct request *request, enum MHD_R
     default:
         /* Cut by the sweep for being slow, or failed by us in the middle of a reply; else the client left. */
         if (request->conn != NULL && request->conn->cut) {
-            return REQUEST_TIMED_OUT;
+            return request->conn->left ? REQUEST_CLIENT_GONE : REQUEST_TIMED_OUT;
         }
         return request->phase == REQUEST_SENDING && call_error(request->call)->code != PE_OK
                    ? REQUEST_CUT
