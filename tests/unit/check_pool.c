@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The pool: each part once, jobs in turn, a full queue said so, and nothing lost between cancel and end.
- * Gates (semaphores) hold parts at a known point, so no test depends on how fast threads are. Worth its time in
- * the tsan flavour.
+ * Gates (semaphores) hold parts at a known point, so no test depends on how fast threads are. Worth its time
+ * in the tsan flavour.
  */
 #include "suites.h"
 
