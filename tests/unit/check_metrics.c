@@ -329,7 +329,7 @@ END_TEST
 
 #define THREADS 4
 #define TIMES   20000
-#define TIGHT   500000
+#define TIGHT   2000000
 
 struct counting {
     struct metrics *metrics;
@@ -346,8 +346,11 @@ static void *count_requests(void *argument) {
                                                                      .duration_ns = 1000,
                                                                      .bytes_in = 1});
     }
-    for (int i = 0; i < TIGHT; i++) { /* nothing else, so that they meet */
+    /* Loops of nothing else, so that the threads meet. */
+    for (int i = 0; i < TIGHT; i++) {
         metrics_reject(counting->metrics, METRICS_DEADLINE);
+    }
+    for (int i = 0; i < TIGHT; i++) {
         metrics_add(counting->metrics, METRICS_CONNECTIONS, 1);
     }
     return NULL;
