@@ -49,23 +49,15 @@ static int unit_scan(struct pe_json *json, uint32_t *unit) {
     return PE_OK;
 }
 
-/* What comes after a backslash. Beyond FFFF a character is two units, D800.. and DC00.., of 10 bits each. */
-static int escape_scan(struct pe_json *json, uint32_t *code) {
-    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    const char *simple = json->at < json->end && *json->at ? strchr(from, *json->at) : NULL;
-    if (simple) {
-        json->at++;
-        *code = (uint32_t)to[simple - from];
-        return PE_OK;
-    }
+/* What comes after \u. Beyond FFFF a character is two units, D800.. and DC00.., of 10 bits each. */
+static int unicode_scan(struct pe_json *json, uint32_t *code) {
     uint32_t low = 0;
-    if (json->at == json->end || *json->at != 'u')
-        return pe_json_fail(json, "an escape of JSON");
-    json->at++;
     if (unit_scan(json, code))
         return json->err->code;
+    if (*code == 0)
+        return pe_json_fail(json, "a text without the zero character");
     if (*code < 0xD800 || *code > 0xDFFF)
-        return *code ? PE_OK : pe_json_fail(json, "a text without the zero character");
+        return PE_OK;
     if (*code > 0xDBFF || json->end - json->at < 2 || memcmp(json->at, "\\u", 2) != 0)
         return pe_json_fail(json, "the other half of a pair of surrogates");
     json->at += 2;
@@ -75,6 +67,17 @@ static int escape_scan(struct pe_json *json, uint32_t *code) {
         return pe_json_fail(json, "the second half of a pair of surrogates");
     *code = 0x10000 + ((*code - 0xD800) << 10) + (low - 0xDC00);
     return PE_OK;
+}
+
+/* What comes after a backslash. */
+static int escape_scan(struct pe_json *json, uint32_t *code) {
+    static const char from[] = "u\"\\/bfnrt", to[] = "u\"\\/\b\f\n\r\t";
+    const char *escape = json->at < json->end && *json->at ? strchr(from, *json->at) : NULL;
+    if (!escape)
+        return pe_json_fail(json, "an escape of JSON");
+    json->at++;
+    *code = (uint32_t)to[escape - from];
+    return *escape == 'u' ? unicode_scan(json, code) : PE_OK;
 }
 
 /* "text": unescaped, with a zero at its end, into json->texts. */

@@ -229,13 +229,25 @@ static int scan_header(struct scan *scan, struct header *header) {
 
 /* ---- Reading ---------------------------------------------------------------------------------------- */
 
+/* ASCII only: also in version 3.0, as no name of a number needs more. */
+static int text_check(struct scan *scan) {
+    for (const char *at = scan->start; at < scan->end; at++)
+        if (*at != '\n' && (*at < 0x20 || *at > 0x7e))
+            return pe_fail(scan->err, PE_ERR_FORMAT, "",
+                           "the npy header has byte 0x%02x at %zu, which is not text", (unsigned char)*at,
+                           (size_t)(at - scan->start));
+    return PE_OK;
+}
+
 /* Magic, version and length of the header: sets `scan` to its text. */
 static int scan_open(struct scan *scan, const unsigned char *bytes, size_t n) {
-    size_t magic_bytes = n < MAGIC_BYTES ? n : MAGIC_BYTES;
-    if (n == 0 || memcmp(bytes, MAGIC, magic_bytes) != 0)
+    if (n == 0 || memcmp(bytes, MAGIC, n < MAGIC_BYTES ? n : MAGIC_BYTES) != 0)
         return pe_fail(scan->err, PE_ERR_FORMAT, "", "not an npy file: it does not begin with \\x93NUMPY");
-    size_t major = n > 6 ? bytes[6] : 0, minor = n > 7 ? bytes[7] : 0;
-    if (n > 7 && (major < 1 || major > 3 || minor != 0))
+    if (n < 8)
+        return pe_fail(scan->err, PE_ERR_FORMAT, "", "the npy file ends after %zu bytes, before its version",
+                       n);
+    size_t major = bytes[6], minor = bytes[7];
+    if (major < 1 || major > 3 || minor != 0)
         return pe_fail(scan->err, PE_ERR_FORMAT, "",
                        "npy version %zu.%zu is not known, allowed are 1.0, 2.0, 3.0", major, minor);
     size_t length_bytes = major == 1 ? 2 : 4, begin = MAGIC_BYTES + 2 + length_bytes, length = 0;
@@ -247,14 +259,10 @@ static int scan_open(struct scan *scan, const unsigned char *bytes, size_t n) {
     if (length > n - begin)
         return pe_fail(scan->err, PE_ERR_FORMAT, "", "the npy header has %zu bytes, but only %zu follow",
                        length, n - begin);
-    for (size_t i = 0; i < length; i++)
-        if (bytes[begin + i] != '\n' && (bytes[begin + i] < 0x20 || bytes[begin + i] > 0x7e))
-            return pe_fail(scan->err, PE_ERR_FORMAT, "",
-                           "the npy header has byte 0x%02x at %zu, which is not text", bytes[begin + i], i);
     scan->start = scan->at = (const char *)bytes + begin;
     scan->end = scan->start + length;
     scan->suffix_allowed = major < 3;
-    return PE_OK;
+    return text_check(scan);
 }
 
 int pe_npy_read(struct pe_arena *arena, struct pe_tensor *out, const void *bytes, size_t n,

@@ -8,16 +8,24 @@
 
 #include <string.h>
 
+/* The first bytes of each form, and what their second byte may be. */
+static const struct {
+    unsigned char first, last, second_first, second_last, length;
+} forms[] = {
+    {0x00, 0x7F, 0x00, 0xFF, 1}, {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3},
+    {0xE1, 0xEC, 0x80, 0xBF, 3}, {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3},
+    {0xF0, 0xF0, 0x90, 0xBF, 4}, {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
+};
+#define N_FORMS (sizeof forms / sizeof *forms)
+
 size_t pe_utf8_length(const unsigned char *text, size_t left) {
-    unsigned char first = text[0];
-    if (first < 0x80)
-        return 1;
-    size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
-    if (length == 0 || length > left)
+    size_t form = 0;
+    while (form < N_FORMS && (text[0] < forms[form].first || text[0] > forms[form].last))
+        form++;
+    if (form == N_FORMS || forms[form].length > left)
         return 0;
-    unsigned char lowest = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
-    unsigned char highest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
-    if (text[1] < lowest || text[1] > highest)
+    size_t length = forms[form].length;
+    if (length > 1 && (text[1] < forms[form].second_first || text[1] > forms[form].second_last))
         return 0;
     for (size_t i = 2; i < length; i++)
         if ((text[i] & 0xC0) != 0x80)

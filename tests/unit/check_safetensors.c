@@ -266,7 +266,7 @@ END_TEST
 
 START_TEST(headers_written_are_a_multiple_of_8) {
     for (size_t length = 0; length < 16; length++) {
-        struct pe_named_tensor tensor = {.name = "0123456789abcdef" + length,
+        struct pe_named_tensor tensor = {.name = &"0123456789abcdef"[length],
                                          .tensor = {.dtype = PE_DTYPE_F32}};
         struct pe_safetensors_header header;
         ck_assert_int_eq(pe_safetensors_write(arena, &header, &tensor, 1, &err), PE_OK);
