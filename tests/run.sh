@@ -95,7 +95,8 @@ run() { # STAGE
     [ $rc -eq 0 ] && [ $((good + bad)) -eq 0 ] && good=1
     printf '%-14s %5d passed, %d failed %5d s\n' "$1" "$good" "$bad" $((SECONDS - start))
     if [ "$bad" -gt 0 ]; then
-        grep -v '^  CC ' "$log" | tail -n 40 | sed 's/^/    /'
+        grep -E '\bFAIL|:[FE]:|rror:|ERROR:|WARNING:|undefined reference|^make' "$log" | cut -c1-300 | head -n 30 | sed 's/^/    /'
+        tail -n 5 "$log" | cut -c1-300 | sed 's/^/    ... /'
         echo "    (all of it: $log)"
     fi
     passed=$((passed + good))
