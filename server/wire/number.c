@@ -6,11 +6,10 @@
  *
  *   1. m <= 2^53 and |e| <= 22: both are exact doubles, so one multiplication or division rounds once.
  *   2. m * g with g the 128-bit power of ten (wire/powers.h). m is known exactly and g to one unit, so the
- *      upper 128 bits of the product are off by less than one unit: enough to round, unless they say that it
- *      is exactly the middle between two doubles. This is the idea of Eisel and Lemire, with a plainer error
- * bound.
- *   3. strtod: more than 19 digits, middles, and what is not a normal double. Of the digits 800 are kept, and
- * a last 1 when any were cut off: no middle between two doubles has more than 767.
+ *      upper 128 bits of the product are off by less than one unit: enough to round, unless they are exactly
+ *      the middle between two doubles. (The idea of Eisel and Lemire with a plainer bound of the error.)
+ *   3. strtod: more than 19 digits, middles, and what is not a normal double. Of the digits 800 are kept,
+ *      and a last 1 when any were cut off: no middle between two doubles has more than 767.
  *
  * Digits are taken eight at a time: on random data a loop over single digits mispredicts its end each time.
  * For the same reason the sign is no branch.
@@ -43,12 +42,16 @@ static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
-/* The first byte is the lowest of the word, on any machine. */
+/* The first byte is the lowest of the word. A loop says so on any machine, but gcc leaves it a loop. */
 static uint64_t word_load(const char *text) {
     uint64_t word = 0;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(&word, text, sizeof word);
+#else
     for (int i = 0; i < 8; i++) {
         word |= (uint64_t)(unsigned char)text[i] << 8 * i;
     }
+#endif
     return word;
 }
 
@@ -209,9 +212,7 @@ static bool product_round(uint64_t m, int64_t e, double *value) {
     int cut = 10 + top; /* bits of product.high below the 53 */
     uint64_t mantissa = product.high >> cut, middle = UINT64_C(1) << (cut - 1);
     uint64_t rest = product.high & (2 * middle - 1);
-    bool near_middle =
-        (rest == middle && product.low <= 1) || (rest == middle - 1 && product.low == UINT64_MAX);
-    if (near_middle || e2 < -1022 || e2 > 1022) {
+    if ((rest == middle && product.low == 0) || e2 < -1022 || e2 > 1022) {
         return false;
     }
     mantissa += rest >= middle; /* 2^53 becomes the next exponent by itself */

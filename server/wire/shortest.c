@@ -96,20 +96,21 @@ static struct decimal decimal_strip(uint64_t digits, int exponent) {
     return (struct decimal){digits, exponent};
 }
 
-static struct decimal interval_shortest(struct interval in) {
-    uint64_t low = in.low + in.open, high = in.high - in.open; /* now: inside means low <= x <= high */
-    uint64_t s = in.value / 4, tens = s / 10;
+/* By pointer: a copy on the stack would be read before its parts have arrived there. */
+static struct decimal interval_shortest(const struct interval *in) {
+    uint64_t low = in->low + in->open, high = in->high - in->open; /* now: inside means low <= x <= high */
+    uint64_t s = in->value / 4, tens = s / 10;
     if (tens > 0) {
         bool down = low <= 40 * tens, up = 40 * tens + 40 <= high;
         if (down != up) {
-            return decimal_strip(tens + up, in.k + 1);
+            return decimal_strip(tens + up, in->k + 1);
         }
     }
     bool down = low <= 4 * s, up = 4 * s + 4 <= high;
     uint64_t half = 4 * s + 2;
-    bool nearer_up = in.value > half || (in.value == half && (s & 1));
+    bool nearer_up = in->value > half || (in->value == half && (s & 1));
     s += down != up ? up : nearer_up;
-    return decimal_strip(s, in.k); /* 9 may have become 10 */
+    return decimal_strip(s, in->k); /* 9 may have become 10 */
 }
 
 static const uint64_t powers_of_ten[] = {1,
@@ -140,6 +141,17 @@ static int digits_count(uint64_t digits) {
     return least + 1 + (digits >= powers_of_ten[least + 1]);
 }
 
+/* The lowest byte first. A loop says so on any machine, but not every compiler makes one store of it. */
+static void word_store(char *out, uint64_t word) {
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(out, &word, sizeof word);
+#else
+    for (int i = 0; i < 8; i++) {
+        out[i] = (char)(word >> 8 * i);
+    }
+#endif
+}
+
 /* Eight digits, leading zeros kept: halves, quarters, eighths of one word, side by side. */
 static void digits_write_8(char *out, uint32_t digits) {
     uint64_t word = digits / 10000 | (uint64_t)(digits % 10000) << 32;
@@ -147,20 +159,18 @@ static void digits_write_8(char *out, uint32_t digits) {
     word = hundreds | (word - 100 * hundreds) << 16;
     uint64_t tens = (word * 103 >> 10) & 0x000f000f000f000f;
     word = (tens | (word - 10 * tens) << 8) + 0x3030303030303030;
-    for (int i = 0; i < 8; i++) {
-        out[i] = (char)(word >> 8 * i);
-    }
+    word_store(out, word);
 }
 
-/* `digits` right-aligned in text[0..17), zeros before them. */
-static void digits_write(char *text, uint64_t digits) {
-    uint64_t top = digits / 100000000;
-    digits_write_8(text + 9, (uint32_t)(digits % 100000000));
-    if (top >= 100000000) { /* 17 digits */
-        text[0] = (char)('0' + top / 100000000);
-        top %= 100000000;
+/* The n digits and zeros behind them: 9 bytes in all, or 17 when n > 9. */
+static void digits_write(char *out, uint64_t digits, int n) {
+    uint64_t rest = digits * powers_of_ten[(n > 9 ? 17 : 9) - n];
+    if (n > 9) {
+        digits_write_8(out + 9, (uint32_t)(rest % 100000000));
+        rest /= 100000000;
     }
-    digits_write_8(text + 1, (uint32_t)top);
+    out[0] = (char)('0' + rest / 100000000);
+    digits_write_8(out + 1, (uint32_t)(rest % 100000000));
 }
 
 static char *exponent_write(char *out, int exponent) {
@@ -179,32 +189,32 @@ static char *exponent_write(char *out, int exponent) {
     return out;
 }
 
-/* Copies go in whole words past the end of the text: that is what NUMBER_ROOM is for. */
+/* Digits go in whole words past the end of the text: that is what NUMBER_ROOM is for. */
 static char *decimal_write(char *out, struct decimal decimal) {
-    char text[17 + 24] = "00000000000000000";
-    digits_write(text, decimal.digits);
     int n = digits_count(decimal.digits);
-    const char *digits = text + 17 - n;
     int point = n + decimal.exponent; /* v = 0.ddd * 10^point */
     if (point > -5 && point <= 0) {
         memcpy(out, "0.0000", 6);
-        memcpy(out + 2 - point, digits, 17);
+        digits_write(out + 2 - point, decimal.digits, n);
         return out + 2 - point + n;
     }
-    if (point > 0 && point <= 16 && point >= n) {
-        memset(out, '0', 16);
-        memcpy(out, digits, (size_t)n);
+    if (point <= 0 || point > 16) {
+        digits_write(out + 1, decimal.digits, n);
+        out[0] = out[1];
+        out[1] = '.';
+        return exponent_write(out + n + (n > 1), point - 1);
+    }
+    memset(out, '0', 16);
+    digits_write(out, decimal.digits, n);
+    if (point >= n) {
         memcpy(out + point, ".0", 2);
         return out + point + 2;
     }
-    int whole = point > 0 && point <= 16 ? point : 1;
-    memcpy(out, digits, 17);
-    memcpy(out + whole + 1, digits + whole, 17);
-    out[whole] = '.';
-    if (whole == point) {
-        return out + n + 1;
-    }
-    return exponent_write(out + n + (n > 1), point - 1);
+    char fraction[16];
+    memcpy(fraction, out + point, sizeof fraction);
+    memcpy(out + point + 1, fraction, sizeof fraction);
+    out[point] = '.';
+    return out + n + 1;
 }
 
 /* Zero, or what has no number in JSON. */
@@ -226,7 +236,7 @@ size_t number_write_f32(char *out, float value) {
     int q = (exponent ? (int)exponent : 1) - 150;
     *out = '-';
     struct interval interval = interval_f32(c, q, fraction == 0 && exponent > 1);
-    return (size_t)(decimal_write(out + sign, interval_shortest(interval)) - out);
+    return (size_t)(decimal_write(out + sign, interval_shortest(&interval)) - out);
 }
 
 size_t number_write_f64(char *out, double value) {
@@ -240,7 +250,7 @@ size_t number_write_f64(char *out, double value) {
     int q = (exponent ? (int)exponent : 1) - 1075;
     *out = '-';
     struct interval interval = interval_f64(c, q, fraction == 0 && exponent > 1);
-    return (size_t)(decimal_write(out + sign, interval_shortest(interval)) - out);
+    return (size_t)(decimal_write(out + sign, interval_shortest(&interval)) - out);
 }
 
 size_t number_write_int(char *out, int64_t value) {

@@ -121,10 +121,11 @@ static const struct row forgeries[] = {
      "{\"weights\":{\"[0]\":[1],\"a\\\"\":[2],\"b\\\\\":[3],\"c]\":[4],\"d\\n\":[5],\"\xc3\xa9\":[6],"
      "\"\\u00e9\":[7],"
      "\"\\u0000\":[8],\"\\u00\":[9],\"\\ud83d\\ude00\":[10],\"\\x\":[11]}}"},
+    {"{\"weights\":{\"x[\":[1],\"x]\":[2]}}", "{\"weights\":{\"x[\":[1],\"x]\":[2]}}"},
     {"{\"embeddings\":null,\"q\":null}", "{\"embeddings\":null,\"q\":null}"},
     /* text that is not JSON: jansson gets to see what is wrong */
     {"{\"embeddings\" [1]}", "{\"embeddings\" [1]}"},
-    {"{\"a\":1:[2]}", "{\"a\":1:[2]}"},
+    {"{\"q\":1:[2]}", "{\"q\":1:[2]}"},
     {"{\"embeddings\"::[1]}", "{\"embeddings\"::null} | embeddings[1] 1"},
     {"{\"embeddings\":1[2]}", "{\"embeddings\":1[2]}"},
     {"]]{\"embeddings\":[1]}", "]]{\"embeddings\":null} | embeddings[1] 1"},
@@ -350,6 +351,10 @@ START_TEST(limits_values) {
     expect_outcome_of(
         &options, two, strlen(two),
         "limit embeddings: more than 228 numbers in all arrays, each array counting for 128 more");
+    /* what was reserved for the first and not needed is there for the second */
+    options.value_limit = 2 * LIFT_ARRAY_COST + 2;
+    expect_outcome_of(&options, two, strlen(two),
+                      "{\"q\":null,\"embeddings\":null} | q[1] 1 | embeddings[1] 1");
     /* what an array that is no tensor held is free again */
     options.value_limit = 2 * LIFT_ARRAY_COST + 100;
     text = repeated("{\"embeddings\":[", "1,", 99, "\"\"],\"q\":[");
