@@ -216,10 +216,10 @@ static int plan_reply(struct call *call) {
     call->bound = source_bound(&call->source);
     uint64_t limit = (uint64_t)call->service->config->reply_bytes;
     if (!call->reply.stream && call->bound > limit)
-        return pe_fail_limit(
-            err, first ? first->name : "", "reply_bytes", limit, call->bound,
-            "the reply may take %llu bytes, at most %llu are allowed; a binary format is smaller",
-            (unsigned long long)call->bound, (unsigned long long)limit);
+        return pe_fail_limit(err, "", "reply_bytes", limit, call->bound,
+                             "the reply may take %llu bytes, at most %llu are allowed%s",
+                             (unsigned long long)call->bound, (unsigned long long)limit,
+                             call->reply.length < 0 ? "; a binary format is smaller" : "");
     return PE_OK;
 }
 

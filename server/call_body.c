@@ -11,13 +11,11 @@
 #include <string.h>
 #include <strings.h>
 
-#define LIFT_NUMBER_BYTES 8
-
 static int open_lift(struct call *call) {
     const struct config *config = call->service->config;
     struct lift_options options = {
         .envelope_limit = (size_t)config->envelope_bytes,
-        .value_limit = (size_t)config->expanded_bytes / LIFT_NUMBER_BYTES,
+        .value_limit = (size_t)config->expanded_bytes / sizeof(double),
         .watches = call->route.op->batch ? call_batch_watches : bind_watches,
     };
     struct bind_target *op = pe_arena_array(call->arena, 1, sizeof *op, &call->err);
@@ -186,10 +184,12 @@ static int bind_one_tensor(struct call *call, struct bind *bind) {
     if (!op->tensor)
         return pe_fail(&call->err, SERVER_MEDIA_TYPE, "Content-Type", "%s takes no tensor; post JSON",
                        op->name);
-    if (call->body.format->id == FORMAT_RAW
-            ? raw_tensor(call, bind, &tensor)
-            : pe_npy_read(call->arena, &tensor, call->body.bytes, call->body.n, &call->err))
-        return call->err.code;
+    if (call->body.format->id == FORMAT_RAW) {
+        if (raw_tensor(call, bind, &tensor))
+            return call->err.code;
+    } else if (pe_npy_read(call->arena, &tensor, call->body.bytes, call->body.n, &call->err)) {
+        return call->err.path[0] ? pe_error_at(&call->err, op->tensor) : call->err.code;
+    }
     return bind_named_tensor(bind, op->tensor, &tensor, &call->err);
 }
 

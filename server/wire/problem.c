@@ -51,17 +51,34 @@ static const char *problem_title(int code) {
     return row && row->title ? row->title : pe_code_title(code);
 }
 
-/* The option that sets a limit, by the name that the limit has where it was met. */
-static const char *option_of(const char *limit_name) {
-    static const char *const names[][2] = {
-        {"request_memory", "expanded_bytes"},
-        {"values", "expanded_bytes"},
-        {"envelope", "envelope_bytes"},
-    };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i][0], limit_name) == 0)
-            return names[i][1];
-    return limit_name;
+/* The options that set limits, by the names that these have where they were met; `unit` is what one of them
+ * counts for in the option. Other limits have the names of their options. */
+struct option {
+    const char *limit_name, *name;
+    uint64_t unit;
+};
+static const struct option options[] = {
+    {"request_memory", "expanded_bytes", 1},
+    {"values", "expanded_bytes", sizeof(double)},
+    {"envelope", "envelope_bytes", 1},
+};
+
+static struct option option_of(const char *limit_name) {
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
+        if (strcmp(options[i].limit_name, limit_name) == 0)
+            return options[i];
+    return (struct option){limit_name, limit_name, 1};
+}
+
+static void problem_limit(struct text *text, const struct pe_error *err) {
+    struct option option = option_of(err->limit_name);
+    uint64_t most = INT64_MAX / option.unit;
+    text_key(text, "limit");
+    text_int(text, (int64_t)((err->limit < most ? err->limit : most) * option.unit));
+    text_key(text, "got");
+    text_int(text, (int64_t)((err->got < most ? err->got : most) * option.unit));
+    text_key(text, "option");
+    text_string(text, option.name);
 }
 
 static void problem_text(struct text *text, const struct pe_error *err, const char *request_id) {
@@ -76,14 +93,8 @@ static void problem_text(struct text *text, const struct pe_error *err, const ch
     text_string(text, err->text);
     text_key(text, "field");
     text_string(text, err->path[0] ? err->path : "body");
-    if (err->limit_name) {
-        text_key(text, "limit");
-        text_int(text, (int64_t)err->limit);
-        text_key(text, "got");
-        text_int(text, err->got > INT64_MAX ? INT64_MAX : (int64_t)err->got);
-        text_key(text, "option");
-        text_string(text, option_of(err->limit_name));
-    }
+    if (err->limit_name)
+        problem_limit(text, err);
     text_key(text, "request_id");
     text_string(text, request_id);
     text_puts(text, "}");

@@ -17,6 +17,7 @@
     X(buffers)           \
     X(call)              \
     X(call_bad)          \
+    X(call_body)         \
     X(config)            \
     X(cpus)              \
     X(dtype)             \
