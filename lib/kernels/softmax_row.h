@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The text of softmax for one type; softmax.c includes it once for each and says what the names mean.
+ * The text of softmax for one type and instruction set; softmax_types.h includes it and says what the names
+ * mean.
  *
  * Sums and maxima go by LANES independent columns, which is a vector register or a few on any machine, so the
  * order of a sum is written here and does not follow the instruction set. Four entries of a lane are added in
@@ -74,7 +75,8 @@ static double NAMED(sum)(const REAL *row, size_t n) {
     return total[0];
 }
 
-static void NAMED(softmax)(const struct pe_softmax *s, REAL *row) {
+static void NAMED(softmax)(const struct pe_softmax *s, void *numbers) {
+    REAL *row = numbers;
     REAL *seen = row + s->first;
     size_t n = s->end > s->first ? s->end - s->first : 0;
     if (n && s->bias)

@@ -12,6 +12,7 @@
 #define NAMED(x)  x##_float
 #define MAGNITUDE UINT32_C(0x7fffffff)
 #define INFINITE  UINT32_C(0x7f800000)
+#define WIDE      16
 #include "kernels/vector_real.h"
 
 #define REAL      double
@@ -19,6 +20,7 @@
 #define NAMED(x)  x##_double
 #define MAGNITUDE UINT64_C(0x7fffffffffffffff)
 #define INFINITE  UINT64_C(0x7ff0000000000000)
+#define WIDE      8
 #include "kernels/vector_real.h"
 
 #define LANES 8   /* sums side by side */
