@@ -205,7 +205,9 @@ void lift_array_complete(struct lift_reader *reader) {
     memcpy(array->dim, reader->length, (size_t)array->rank * sizeof array->dim[0]);
     if (array->n > 0 && array->n < reader->room) {
         double *values = realloc(array->values, array->n * sizeof *values);
-        array->values = values ? values : array->values;
+        if (values) {
+            array->values = values;
+        }
         reader->budget->used -= reader->room - array->n;
         reader->room = array->n;
     }
