@@ -168,29 +168,47 @@ static int sources_read(struct pe_reader *r, struct source q[3], struct source k
     return PE_OK;
 }
 
+/* weights[i] is NULL where the identity stands for it. */
+static int weights_read(struct pe_reader *r, const struct pe_operand *weights[3], struct pe_error *err) {
+    const struct pe_tensor *posted[3] = {r->args->w_q, r->args->w_k, r->args->w_v};
+    static const char *const fields[3] = {"w_q", "w_k", "w_v"};
+    struct pe_operand *read = pe_arena_array(r->arena, 3, sizeof *read, err);
+    if (!read)
+        return err->code;
+    for (int i = 0; i < 3; i++) {
+        weights[i] = posted[i] ? &read[i] : NULL;
+        if (posted[i] && pe_reader_operand(r, &read[i], posted[i], fields[i], err))
+            return err->code;
+    }
+    return PE_OK;
+}
+
 int pe_reader_embeddings(struct pe_reader *r, struct pe_error *err) {
-    const struct pe_attention_args *args = r->args;
-    struct pe_operand w[3];
     struct source q[3], k[3];
+    const struct pe_operand *w[3];
     if (embeddings_bind(r, err) || weights_bind(r, err) || pe_reader_positions(r, err) ||
-        sources_read(r, q, k, err) || (args->w_q && pe_reader_operand(r, &w[0], args->w_q, "w_q", err)) ||
-        (args->w_k && pe_reader_operand(r, &w[1], args->w_k, "w_k", err)) ||
-        (args->w_v && pe_reader_operand(r, &w[2], args->w_v, "w_v", err)))
+        sources_read(r, q, k, err) || weights_read(r, w, err))
         return err->code;
-    const struct pe_operand *w_q = args->w_q ? &w[0] : NULL, *w_k = args->w_k ? &w[1] : NULL;
-    bool parts =
-        r->a->added && (r->outputs & (PE_ATTENTION_CONTENT | PE_ATTENTION_POSITION | PE_ATTENTION_TERMS));
-    if (embedded_stream(r, PE_STREAM_Q, &q[2], w_q, err) || embedded_stream(r, PE_STREAM_K, &k[2], w_k, err))
-        return err->code;
-    if ((r->outputs & PE_ATTENTION_OUTPUT) &&
-        embedded_stream(r, PE_STREAM_V, &k[2], args->w_v ? &w[2] : NULL, err))
-        return err->code;
-    if (parts && (embedded_stream(r, PE_STREAM_Q_CONTENT, &q[0], w_q, err) ||
-                  embedded_stream(r, PE_STREAM_K_CONTENT, &k[0], w_k, err)))
-        return err->code;
-    if (parts && (r->outputs & PE_ATTENTION_TERMS) &&
-        (embedded_stream(r, PE_STREAM_Q_POSITION, &q[1], w_q, err) ||
-         embedded_stream(r, PE_STREAM_K_POSITION, &k[1], w_k, err)))
-        return err->code;
+    const unsigned explained = PE_ATTENTION_CONTENT | PE_ATTENTION_POSITION | PE_ATTENTION_TERMS;
+    bool content = r->a->added && (r->outputs & explained);
+    bool terms = r->a->added && (r->outputs & PE_ATTENTION_TERMS);
+    const struct {
+        enum pe_stream_name name;
+        bool needed;
+        const struct source *source;
+        const struct pe_operand *w;
+    } streams[] = {
+        {PE_STREAM_Q, true, &q[2], w[0]},
+        {PE_STREAM_K, true, &k[2], w[1]},
+        {PE_STREAM_V, r->outputs & PE_ATTENTION_OUTPUT, &k[2], w[2]},
+        {PE_STREAM_Q_CONTENT, content, &q[0], w[0]},
+        {PE_STREAM_K_CONTENT, content, &k[0], w[1]},
+        {PE_STREAM_Q_POSITION, terms, &q[1], w[0]},
+        {PE_STREAM_K_POSITION, terms, &k[1], w[1]},
+    };
+    for (size_t i = 0; i < PE_COUNT(streams); i++) {
+        if (streams[i].needed && embedded_stream(r, streams[i].name, streams[i].source, streams[i].w, err))
+            return err->code;
+    }
     return PE_OK;
 }
