@@ -54,13 +54,21 @@ static int bind_request(struct bind *bind, const json_t *object, const char *pat
     return bind_finish(bind, err);
 }
 
+/* The rest of a spoiled array was skipped by its brackets alone, so its text must not pass, bound or not. */
+static int refuse_spoiled(const struct lift *lift, struct pe_error *err) {
+    const struct lift_array *spoiled = lift_first_error(lift);
+    if (spoiled)
+        pe_fail(err, spoiled->error.code, spoiled->error.path, "%s", spoiled->error.text);
+    return err->code;
+}
+
 int bind_json(struct bind *bind, const char *text, size_t length, struct pe_error *err) {
     json_t *root = json_parse(text, length, err);
     if (!root)
         return err->code;
     bind_request(bind, root, "", NULL, err);
     json_decref(root);
-    return err->code;
+    return refuse_spoiled(bind->lift, err);
 }
 
 bool bind_watches(void *context, const char *const *keys, size_t depth) {

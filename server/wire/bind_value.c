@@ -33,16 +33,15 @@ static char *path_join(char *out, size_t size, const char *path, const char *key
 
 /* ---- tensors ----------------------------------------------------------------------------------------- */
 
-/* Lifted doubles as float32, each rounded once from its text. */
+/* Lifted doubles as float32, each rounded once from its text: where the double would round to another float, the
+ * right float takes its place first. */
 static int lifted_to_f32(struct bind *bind, struct pe_tensor *out, const struct lift_array *array,
                          struct pe_error *err) {
+    for (size_t i = 0; i < array->n_fixes; i++)
+        array->values[array->fixes[i].index] = array->fixes[i].single;
     struct pe_tensor doubles = {.data = array->values, .dtype = PE_DTYPE_F64, .rank = array->rank};
     memcpy(doubles.dim, array->dim, sizeof doubles.dim);
-    if (pe_tensor_convert(bind->arena, out, &doubles, PE_DTYPE_F32, err))
-        return err->code;
-    for (size_t i = 0; i < array->n_fixes; i++)
-        ((float *)out->data)[array->fixes[i].index] = array->fixes[i].single;
-    return PE_OK;
+    return pe_tensor_convert(bind->arena, out, &doubles, PE_DTYPE_F32, err);
 }
 
 static int lifted_to_f64(struct bind *bind, struct pe_tensor *out, const struct lift_array *array,
