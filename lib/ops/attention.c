@@ -98,7 +98,7 @@ static size_t parts_cut(struct pe_attention *a) {
     return a->blocks ? quotient_up(a->units, a->part_units) : 0;
 }
 
-/* Roughly 20 operations of a product, or one weight of the softmax, in a nanosecond. */
+/* Roughly 40 operations of a product, or one weight of the softmax, in a nanosecond. */
 static double cost_ns(const struct pe_attention *a) {
     double rows = (double)a->batch * (double)a->heads * (double)a->queries, scores = rows * (double)a->keys;
     double flops = 2 * scores * (double)a->width;
@@ -115,7 +115,7 @@ static double cost_ns(const struct pe_attention *a) {
     if (a->terms[0].real)
         flops += 8 * scores * (double)a->width;
     double wide = a->real == PE_DTYPE_F64 ? 2 : 1;
-    return wide * (flops / 20 + scores);
+    return wide * (flops / 40 + scores);
 }
 
 int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_attention_result *result,

@@ -19,6 +19,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#define CHUNK 128 /* numbers on the stack */
+
 /* Element i of a tensor of whole numbers low..high. */
 static int whole_read(const struct pe_tensor *tensor, size_t i, double high, size_t *out,
                       struct pe_error *err) {
@@ -123,6 +125,29 @@ static int keep_axes(const struct pe_tensor *keep, const struct pe_mask_shape *s
     return PE_OK;
 }
 
+/* 1 and 0 become 0 and -infinity. */
+static int keep_read(const struct pe_tensor *keep, enum pe_dtype real, unsigned char *hidden,
+                     struct pe_error *err) {
+    size_t n = pe_tensor_count(keep);
+    double chunk[CHUNK];
+    for (size_t first = 0, step; first < n; first += step) {
+        step = n - first < CHUNK ? n - first : CHUNK;
+        pe_dtype_load(keep->dtype, (const unsigned char *)keep->data + first * pe_dtype_size(keep->dtype),
+                      step, chunk);
+        for (size_t i = 0; i < step; i++) {
+            if (chunk[i] != 0 && chunk[i] != 1) {
+                char path[sizeof err->path];
+                pe_fail(err, PE_ERR_RANGE, pe_tensor_index_text(keep, first + i, path, sizeof path),
+                        "got %.17g, allowed are 0 and 1", chunk[i]);
+                return pe_error_at(err, "mask.keep");
+            }
+            chunk[i] = chunk[i] != 0 ? 0 : -INFINITY;
+        }
+        pe_dtype_store(real, chunk, step, hidden + first * pe_dtype_size(real));
+    }
+    return PE_OK;
+}
+
 static int keep_open(struct pe_arena *arena, struct pe_mask *out, const struct pe_tensor *keep,
                      struct pe_error *err) {
     size_t axes[3], n = pe_tensor_count(keep), size = pe_dtype_size(out->shape.real);
@@ -131,13 +156,8 @@ static int keep_open(struct pe_arena *arena, struct pe_mask *out, const struct p
     struct pe_tensor hidden;
     if (pe_tensor_alloc(arena, &hidden, out->shape.real, 1, &n, err))
         return pe_error_at(err, "mask.keep");
-    for (size_t i = 0; i < n; i++) {
-        size_t kept;
-        if (whole_read(keep, i, 1, &kept, err))
-            return pe_error_at(err, "mask.keep");
-        pe_dtype_store(out->shape.real, &(double){kept ? 0 : -INFINITY}, 1,
-                       (unsigned char *)hidden.data + i * size);
-    }
+    if (keep_read(keep, out->shape.real, hidden.data, err))
+        return err->code;
     out->hidden = hidden.data;
     out->hidden_row = axes[1] == 1 ? 0 : axes[2] * size;
     out->hidden_batch = axes[0] == 1 ? 0 : axes[1] * axes[2] * size;

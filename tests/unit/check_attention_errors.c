@@ -104,7 +104,7 @@ START_TEST(masks_that_cannot_be) {
     mask.keep = SHAPE(2, 3, 2);
     refused(args, PE_ERR_SHAPE, "mask.keep", "B = 2, Tq = 2 and Tk = 2");
     mask.keep = FLOATS(1, 2, 1, 2);
-    refused(args, PE_ERR_RANGE, "mask.keep[1]", "got 2");
+    refused(args, PE_ERR_RANGE, "mask.keep[1]", "got 2, allowed are 0 and 1");
 }
 END_TEST
 
