@@ -6,6 +6,7 @@
 
 #include "tables.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,7 @@ int call_buffer_source(struct call *call, struct source *source) {
         return call->err.code;
     for (size_t n; (n = source_pull(source, call->reply_bytes + call->reply_n, room - call->reply_n)) > 0;)
         call->reply_n += n;
+    assert(source->at == source->n); /* source_bound holds */
     call->reply.length = (int64_t)call->reply_n;
     return PE_OK;
 }

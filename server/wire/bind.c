@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define EMPTY_MAX 1048576
+
 /* ---- encodings --------------------------------------------------------------------------------------- */
 
 /* The name of a preset, of a loaded table, or of a type with its defaults. */
@@ -232,6 +234,18 @@ void bind_note_dtype(struct bind *bind, enum pe_dtype dtype) {
         bind->posted = PE_DTYPE_F32;
 }
 
+int bind_check_empty(const struct pe_tensor *tensor, struct pe_error *err) {
+    size_t others[PE_MAX_RANK], n = 0, product;
+    for (int i = 0; i < tensor->rank; i++)
+        if (tensor->dim[i])
+            others[n++] = tensor->dim[i];
+    char shape[200];
+    if (n == (size_t)tensor->rank || (pe_size_product(others, n, &product) && product <= EMPTY_MAX))
+        return PE_OK;
+    return pe_fail(err, PE_ERR_SHAPE, "", "has shape %s: beside a 0 the others may be %d together",
+                   pe_tensor_shape_text(tensor, shape, sizeof shape), EMPTY_MAX);
+}
+
 static int set_positions(struct bind *bind, const struct pe_field *row, const struct pe_tensor *tensor,
                          struct pe_error *err) {
     struct pe_positions positions;
@@ -256,6 +270,8 @@ int bind_named_tensor(struct bind *bind, const char *name, const struct pe_tenso
     struct pe_tensor *kept = pe_arena_array(bind->arena, 1, sizeof *kept, err);
     if (!kept)
         return err->code;
+    if (bind_check_empty(tensor, err))
+        return pe_error_at(err, name);
     *kept = *tensor;
     if (row && row->kind == PE_KIND_POSITIONS)
         return set_positions(bind, row, kept, err);

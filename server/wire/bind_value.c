@@ -33,8 +33,8 @@ static char *path_join(char *out, size_t size, const char *path, const char *key
 
 /* ---- tensors ----------------------------------------------------------------------------------------- */
 
-/* Lifted doubles as float32, each rounded once from its text: where the double would round to another float, the
- * right float takes its place first. */
+/* Lifted doubles as float32, each rounded once from its text: where the double would round to another float,
+ * the right float takes its place first. */
 static int lifted_to_f32(struct bind *bind, struct pe_tensor *out, const struct lift_array *array,
                          struct pe_error *err) {
     for (size_t i = 0; i < array->n_fixes; i++)
@@ -108,9 +108,9 @@ static int apply_shape(struct pe_tensor *tensor, const json_t *shape, struct pe_
     }
     char wanted[200], got[200];
     bool same = pe_size_product(given.dim, n, &count) && count == pe_tensor_count(tensor);
-    bool nested = tensor->rank > 1;
-    for (int i = 0; same && nested && i < given.rank; i++)
-        same = given.rank == tensor->rank && given.dim[i] == tensor->dim[i];
+    if (tensor->rank > 1) /* nested lists end at an axis of size 0 */
+        same = same && (given.rank == tensor->rank || (count == 0 && given.rank > tensor->rank)) &&
+               memcmp(given.dim, tensor->dim, (size_t)tensor->rank * sizeof given.dim[0]) == 0;
     if (!same)
         return pe_fail(err, PE_ERR_SHAPE, "shape", "is %s but data have shape %s",
                        pe_tensor_shape_text(&given, wanted, sizeof wanted),
@@ -171,7 +171,7 @@ static const struct pe_tensor *any_tensor(struct bind *bind, const struct pe_fie
         tensor = tensor_object(bind, row, value, path, dtype, err);
     else if (json_is_null(value))
         tensor = take_lifted(bind, row, path, dtype, err);
-    if (tensor && !exact)
+    if (tensor && bind_check_empty(tensor, err) == PE_OK && !exact)
         bind_note_dtype(bind, tensor->dtype);
     if (err->code)
         pe_error_at(err, row->name);
@@ -180,7 +180,7 @@ static const struct pe_tensor *any_tensor(struct bind *bind, const struct pe_fie
               row->kind == PE_KIND_TABLE ? "the name of a table or an array of numbers"
                                          : "an array of numbers",
               value, err);
-    return tensor;
+    return err->code ? NULL : tensor;
 }
 
 /* ---- other kinds ------------------------------------------------------------------------------------- */

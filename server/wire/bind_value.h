@@ -21,6 +21,8 @@ int bind_spec_object(struct bind *bind, struct pe_spec *spec, const json_t *obje
 /* A string or an object into a spec; errors start with "encoding". */
 int bind_spec_value(struct bind *bind, struct pe_spec *spec, const json_t *value, const char *path,
                     struct pe_error *err);
+/* An axis of size 0 makes a tensor empty, so that nothing but this bounds the others: PE_ERR_SHAPE. */
+int bind_check_empty(const struct pe_tensor *tensor, struct pe_error *err);
 /* A posted tensor's type counts towards that of the result. */
 void bind_note_dtype(struct bind *bind, enum pe_dtype dtype);
 

@@ -12,8 +12,8 @@
 #include <string.h>
 
 #define BLOCK_BYTES ((size_t)64 << 10)
-#define TEXT_F32    18 /* a number of each type with its comma, at most */
-#define TEXT_F64    26
+#define TEXT_F32    20 /* a number of each type with its comma, at most: -9876543000000000.0, */
+#define TEXT_F64    26 /* -0.000012345678901234567, */
 
 static size_t row_length(const struct pe_tensor *tensor) {
     return tensor->rank ? tensor->dim[tensor->rank - 1] : 1;
@@ -181,7 +181,15 @@ uint64_t source_bound(const struct source *source) {
     return bound;
 }
 
-/* Makes more elements ready; false when the tensor is done. */
+/* Rows come out infinite where a value is beyond the largest number of their type: nobody looked before. */
+static bool rows_finite(const struct source *source, const struct result_item *item) {
+    struct pe_tensor made = {.data = source->rows, .dtype = item->tensor.dtype, .rank = 1};
+    struct pe_error ignored = {0};
+    made.dim[0] = source->block_n;
+    return pe_tensor_check_finite(&made, false, &ignored) == PE_OK;
+}
+
+/* Makes more elements ready; false when the tensor is done, or failed. */
 static bool block_next(struct source *source, const struct result_item *item) {
     if (source->block_at < source->block_n)
         return true;
@@ -200,7 +208,8 @@ static bool block_next(struct source *source, const struct result_item *item) {
     source->rows_done += rows;
     source->block = source->rows;
     source->block_n = rows * row;
-    return true;
+    source->failed = !rows_finite(source, item);
+    return !source->failed;
 }
 
 static size_t pull_text(struct source *source, const struct piece *piece, char *out, size_t room) {

@@ -40,6 +40,7 @@
     X(shift)             \
     X(sinusoidal)        \
     X(softmax)           \
+    X(source)            \
     X(tables)            \
     X(tensor)
 /* clang-format on */
