@@ -26,13 +26,13 @@ LIB = [
 ]
 # The daemon, bottom to top: each may include itself, everything below it, and the library's public headers.
 SERVER = [
-    ("base", ["server/service*", "server/healthcheck*", "server/log*", "server/config*", "server/metrics*", "server/tables*"]),
+    ("base", ["server/service*", "server/healthcheck*", "server/cpus*", "server/log*", "server/config*", "server/metrics*", "server/tables*"]),
     ("wire", ["server/wire/*"]),
     ("api", ["server/api/*", "server/v2/*"]),
     ("call", ["server/call*", "server/routes*"]),
     ("pool", ["server/net/pool*", "server/jobs*"]),
     ("net", ["server/net/*"]),
-    ("main", ["server/main.c"]),
+    ("main", ["server/launch*", "server/main.c"]),
 ]
 # Outside headers with an owner.
 OWNED = {
