@@ -164,7 +164,7 @@ golden:                         ## make the expected numbers of tests/golden aga
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench-%,$(wildcard tests/bench/*.c))
 bench: $(BENCH)                 ## speed, measured on this machine
 	@[ -n "$(BENCH)" ] || { echo "bench: no programs in tests/bench"; exit 1; }
-	@printf '%-40s %14s %14s\n' what measured unit
+	@printf '%-28s %12s   %s\n' what time against
 	@set -e; for program in $(BENCH); do $$program; done
 
 cov:                            ## lines and branches reached by the unit tests (needs lcov)
@@ -188,7 +188,7 @@ tidy:                           ## clang-tidy (.clang-tidy) over lib and server:
 
 format:                         ## clang-format all C files in place
 	@.ci/setup lint
-	@find lib server tests -name '*.[ch]' | xargs -r clang-format-14 -i
+	@find lib server tests -name node_modules -prune -o -name '*.[ch]' -print | xargs -r clang-format-14 -i
 
 # ---- Install and ship ----------------------------------------------------------------------------------------
 # The configuration goes to share/posenc as an example, so that installing again never overwrites a changed one.
@@ -196,7 +196,7 @@ BINDIR := $(DESTDIR)$(PREFIX)/bin
 LIBDIR := $(DESTDIR)$(PREFIX)/lib
 INCDIR := $(DESTDIR)$(PREFIX)/include
 SHAREDIR := $(DESTDIR)$(PREFIX)/share/posenc
-CONFIG := $(wildcard config/*.json)
+CONFIG := $(wildcard config/*.json config/*.service)
 
 install: all                    ## into PREFIX (/usr/local), under DESTDIR if given
 	install -d $(BINDIR) $(LIBDIR)/pkgconfig $(INCDIR) $(SHAREDIR)

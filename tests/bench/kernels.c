@@ -42,6 +42,7 @@ static void run_write(struct state *s) {
         p += number_write_f32(p, s->floats[i]);
         *p++ = ',';
     }
+    *p = '\0'; /* what snprintf wrote before was longer */
 }
 
 static void run_printf(struct state *s) {
