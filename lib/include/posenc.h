@@ -401,8 +401,8 @@ struct pe_attention_args {
 };
 
 /* Those asked for; of the others rank 0 and data NULL. weights, logits, content and position have the rank of
- * q, [.., Tq, Tk]; output [.., Tq, dv]. With embeddings there is always an axis of heads: [H, T, T] or
- * [B, H, T, T]. terms [4, H, T, T] or [4, B, H, T, T]. */
+ * q, [.., Tq, Tk]; output [.., Tq, dv]. Embeddings [T, D] without `heads` count as one head without an
+ * axis, so [T, T]; else [H, T, T] or [B, H, T, T]. terms has an axis of 4 in front. */
 struct pe_attention_result {
     struct pe_tensor weights, logits, content, position, output, terms;
 };

@@ -30,7 +30,8 @@ static int embeddings_bind(struct pe_reader *r, struct pe_error *err) {
     if (pe_axes_bind(&r->axes, "embeddings", x, of_x, 3, err))
         return err->code;
     struct pe_attention *a = r->a;
-    a->rank = x->rank + 1;
+    /* As with q: [T, D] without a word on heads is one head without an axis. */
+    a->rank = x->rank == 2 && !r->args->heads ? 2 : x->rank + 1;
     a->batched = x->rank == 3;
     a->batch = a->batched ? x->dim[0] : 1;
     a->queries = a->keys = r->axes.size[PE_AXIS_TK];
