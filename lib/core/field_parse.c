@@ -5,7 +5,7 @@
  */
 #include "posenc_fields.h"
 
-#include "core/number.h"
+#include "core/number_array.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,16 +27,16 @@ static int parse_int(const struct pe_field *fields, const struct pe_field *row, 
                      struct pe_error *err) {
     if ((row->flags & PE_FIELD_AUTO) && strcmp(text, "auto") == 0)
         return pe_field_set_int(fields, row, base, 0, err);
-    double value;
-    if (pe_number_parse(text, strlen(text), &value) != PE_NUMBER_OK)
+    struct pe_number number;
+    if (pe_number_parse(text, strlen(text), &number) != PE_NUMBER_OK)
         return wrong_text(row, "a whole number", text, err);
-    return pe_field_set_real(fields, row, base, value, err);
+    return pe_field_set_real(fields, row, base, number.value, err);
 }
 
 static int parse_real(const struct pe_field *fields, const struct pe_field *row, void *base, const char *text,
                       struct pe_error *err) {
-    double value;
-    enum pe_number result = pe_number_parse(text, strlen(text), &value);
+    struct pe_number number;
+    enum pe_number_status result = pe_number_parse(text, strlen(text), &number);
     if (result == PE_NUMBER_OVERFLOW)
         return pe_fail(err, PE_ERR_RANGE, row->name, "\"%.60s\" is too large for a double", text);
     if (result != PE_NUMBER_OK) {
@@ -44,7 +44,7 @@ static int parse_real(const struct pe_field *fields, const struct pe_field *row,
             return pe_field_set_text(fields, row, base, text, err);
         return wrong_text(row, "a number", text, err);
     }
-    return pe_field_set_real(fields, row, base, value, err);
+    return pe_field_set_real(fields, row, base, number.value, err);
 }
 
 /* Calls with each comma-separated item of "a,b" or "[a,b]" in turn; false when there are too many. */
@@ -76,13 +76,13 @@ static int parse_ints(const struct pe_field *fields, const struct pe_field *row,
     const char *item;
     size_t length;
     while (items_next(&items, &item, &length)) {
-        double value;
+        struct pe_number number;
         if (list.n == PE_MAX_INTS)
             return pe_fail(err, PE_ERR_RANGE, row->name, "has more than %d items", PE_MAX_INTS);
-        if (pe_number_parse(item, length, &value) != PE_NUMBER_OK || value < -PE_POSITION_MAX ||
-            value > PE_POSITION_MAX || (double)(int64_t)value != value)
+        if (pe_number_parse(item, length, &number) != PE_NUMBER_OK || number.value < -PE_POSITION_MAX ||
+            number.value > PE_POSITION_MAX || (double)(int64_t)number.value != number.value)
             return wrong_text(row, "a list of whole numbers", text, err);
-        list.v[list.n++] = (int64_t)value;
+        list.v[list.n++] = (int64_t)number.value;
     }
     return pe_field_set_ints(fields, row, base, &list, err);
 }

@@ -1,165 +1,298 @@
 /* SPDX-License-Identifier: MIT
  *
- * The grammar is checked here by hand, since strtod alone would also take "0x10", "inf" and " 1"; the value
- * is then left to strtod, which is correctly rounded. The process never leaves the C locale.
+ * Decimal text to the nearest double, and to the nearest float where rounding twice would differ.
+ *
+ * The text is gathered as m * 10^e with m of at most 19 digits. Then, from cheap to dear:
+ *
+ *   1. m <= 2^53 and |e| <= 22: both are exact doubles, so one multiplication or division rounds once.
+ *   2. m * g with g the 128-bit power of ten (core/powers.h). m is known exactly and g to one unit, so the
+ *      upper 128 bits of the product are off by less than one unit: enough to round, unless they are exactly
+ *      the middle between two doubles. (The idea of Eisel and Lemire with a plainer bound of the error.)
+ *   3. strtod: more than 19 digits, middles, and what is not a normal double. Of the digits 800 are kept,
+ *      and a last 1 when any were cut off: no middle between two doubles has more than 767.
+ *
+ * Digits are taken eight at a time: on random data a loop over single digits mispredicts its end each time.
+ * For the same reason the sign is no branch.
+ *
+ * A float of a double is the float of the text, unless the double lies exactly in the middle of two floats
+ * while the text does not. Only then, and among numbers below the normal floats, strtof decides.
  */
-#include "core/number.h"
+#include "posenc.h"
+#include "core/powers.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBER_LENGTH_MAX 400
+#define DIGITS_FAST  19  /* 10^19 < 2^64 */
+#define DIGITS_KEPT  800 /* > 767 */
+#define EXPONENT_MAX INT64_C(1000000000000000)
 
-static const char *skip_digits(const char *p, const char *end) {
-    while (p < end && *p >= '0' && *p <= '9')
-        p++;
-    return p;
-}
-
-/* number = [ - ] ( 0 | 1-9 digits ) [ . digits ] [ e [ + | - ] digits ]; the end of it, NULL if there is none
- */
-static const char *number_end(const char *p, const char *end) {
-    if (p < end && *p == '-')
-        p++;
-    const char *digits = p;
-    p = skip_digits(p, end);
-    if (p == digits || (*digits == '0' && p - digits > 1))
-        return NULL;
-    if (p < end && *p == '.') {
-        const char *fraction = p + 1;
-        p = skip_digits(fraction, end);
-        if (p == fraction)
-            return NULL;
-    }
-    if (p < end && (*p == 'e' || *p == 'E')) {
-        p++;
-        if (p < end && (*p == '+' || *p == '-'))
-            p++;
-        const char *exponent = p;
-        p = skip_digits(p, end);
-        if (p == exponent)
-            return NULL;
-    }
-    return p;
-}
-
-enum pe_number pe_number_parse(const char *text, size_t length, double *value) {
-    char copy[NUMBER_LENGTH_MAX + 1];
-    if (length > NUMBER_LENGTH_MAX || number_end(text, text + length) != text + length)
-        return PE_NUMBER_MALFORMED;
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    *value = strtod(copy, NULL);
-    return isinf(*value) ? PE_NUMBER_OVERFLOW : PE_NUMBER_OK;
-}
-
-/* The state of reading a nested list: where we are, and the shape as far as it is known. */
-struct reader {
-    const char *p, *end;
-    double *values;
-    size_t n, room;
-    int rank;
-    size_t dim[PE_MAX_RANK], at[PE_MAX_RANK];
-    bool closed[PE_MAX_RANK]; /* dim is fixed: a first row at this level has ended */
+/* The parts of a number's text: [whole .][fraction] e exponent. */
+struct parts {
+    const char *whole, *fraction;
+    size_t n_whole, n_fraction;
+    int64_t exponent; /* as written; far beyond any double it stays at EXPONENT_MAX */
+    uint64_t digits;  /* all digits as one number, modulo 2^64 */
+    bool negative;
 };
 
-static int reader_fail(const struct reader *r, int depth, int code, const char *what, struct pe_error *err) {
-    char path[PE_MAX_RANK * 22 + 1] = "";
-    for (int i = 0; i < depth; i++) {
-        size_t used = strlen(path);
-        snprintf(path + used, sizeof path - used, "[%zu]", r->at[i]);
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* The first byte is the lowest of the word. A loop says so on any machine, but gcc leaves it a loop. */
+static uint64_t word_load(const char *text) {
+    uint64_t word = 0;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(&word, text, sizeof word);
+#else
+    for (int i = 0; i < 8; i++) {
+        word |= (uint64_t)(unsigned char)text[i] << 8 * i;
     }
-    return pe_fail(err, code, path, "%s", what);
+#endif
+    return word;
 }
 
-static int read_number(struct reader *r, int depth, struct pe_error *err) {
-    const char *start = r->p;
-    r->p = number_end(r->p, r->end);
-    double value = 0;
-    if (!r->p || pe_number_parse(start, (size_t)(r->p - start), &value) == PE_NUMBER_MALFORMED)
-        return reader_fail(r, depth, PE_ERR_TYPE, "must be a number", err);
-    if (isinf(value))
-        return reader_fail(r, depth, PE_ERR_RANGE, "is too large for a double", err);
-    r->values[r->n++] = value;
-    return PE_OK;
-}
-
-/* Ends a list at `depth` that held `count` items; the first one fixes the size of its level. */
-static int close_list(struct reader *r, int depth, size_t count, struct pe_error *err) {
-    char what[100];
-    if (!r->closed[depth]) {
-        r->closed[depth] = true;
-        r->dim[depth] = count;
-        return PE_OK;
+/* How many of the word's first bytes are digits, 0..8. */
+static unsigned word_digits(uint64_t word) {
+    uint64_t low = word ^ 0x3030303030303030; /* a digit is now 0..9 */
+    /* Bit 7 of each byte: not a digit. A carry only goes up, so the first such byte is right. */
+    uint64_t other = ((low + 0x7676767676767676) | low) & 0x8080808080808080;
+    if (other == 0) {
+        return 8;
     }
-    if (r->dim[depth] == count)
-        return PE_OK;
-    snprintf(what, sizeof what, "has %zu items where the rows before it have %zu", count, r->dim[depth]);
-    return reader_fail(r, depth, PE_ERR_SHAPE, what, err);
+    uint64_t below = (other & (0 - other)) - 1; /* ones below the lowest such bit: 8i + 7 of them */
+    return (unsigned)(((below & 0x0101010101010101) * 0x0101010101010101) >> 56) - 1;
 }
 
-static int read_list(struct reader *r, int depth, struct pe_error *err);
-
-static int read_item(struct reader *r, int depth, struct pe_error *err) {
-    bool list = r->p < r->end && *r->p == '[';
-    if (list && depth >= PE_MAX_RANK)
-        return reader_fail(r, depth, PE_ERR_SHAPE, "is nested too deep", err);
-    if (r->rank < 0 && !list)
-        r->rank = depth;
-    if (list ? (r->rank >= 0 && depth >= r->rank) : depth != r->rank)
-        return reader_fail(r, depth, PE_ERR_SHAPE, "mixes numbers and lists", err);
-    if (!list)
-        return read_number(r, depth, err);
-    r->p++;
-    return read_list(r, depth, err);
+/* Eight digits to a number: pairs, fours, eight, side by side in one word. */
+static uint64_t word_value(uint64_t word) {
+    word = (word & 0x0f0f0f0f0f0f0f0f) * 2561 >> 8;
+    word = (word & 0x00ff00ff00ff00ff) * 6553601 >> 16;
+    return (word & 0x0000ffff0000ffff) * 42949672960001 >> 32;
 }
 
-/* The items of a list at `depth`, up to its closing bracket (depth 0 without brackets: up to the end). */
-static int read_list(struct reader *r, int depth, struct pe_error *err) {
-    size_t count = 0;
-    if (r->p < r->end && *r->p == ']') {
-        r->p++;
-        if (r->rank < 0)
-            r->rank = depth + 1;
-        return close_list(r, depth, 0, err);
-    }
-    for (;; count++) {
-        r->at[depth] = count;
-        if (read_item(r, depth + 1, err))
-            return err->code;
-        if (r->p < r->end && *r->p == ',') {
-            r->p++;
-            continue;
+/* Appends the digits at text to *value; returns where they end. */
+static const char *digits_scan(const char *text, const char *end, uint64_t *value) {
+    static const uint64_t scales[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    while (end - text >= 8) {
+        uint64_t word = word_load(text);
+        unsigned n = word_digits(word);
+        if (n == 0) {
+            return text;
         }
-        break;
+        *value = *value * scales[n] + word_value(word << (64 - 8 * n));
+        text += n;
+        if (n < 8) {
+            return text;
+        }
     }
-    if (r->p == r->end || *r->p != ']')
-        return reader_fail(r, depth + 1, PE_ERR_SYNTAX, "is not followed by a comma or a closing bracket",
-                           err);
-    r->p++;
-    return close_list(r, depth, count + 1, err);
+    while (text < end && is_digit(*text)) {
+        *value = *value * 10 + (uint64_t)(*text++ - '0');
+    }
+    return text;
 }
 
-int pe_number_array(struct pe_arena *arena, struct pe_tensor *out, const char *text, struct pe_error *err) {
-    size_t length = strlen(text);
-    if (text[0] != '[') { /* a bare list is read as if it had brackets */
-        char *bracketed = pe_arena_alloc(arena, length + 3, err);
-        if (!bracketed)
-            return err->code;
-        snprintf(bracketed, length + 3, "[%s]", text);
-        text = bracketed;
-        length += 2;
+/* The digits of an exponent after its e; text moves on. false: there are none. */
+static bool exponent_scan(const char **text, const char *end, int64_t *exponent) {
+    const char *at = *text;
+    bool negative = at < end && *at == '-';
+    if (at < end && (*at == '-' || *at == '+')) {
+        at++;
     }
-    struct reader r = {.p = text + 1, .end = text + length, .rank = -1};
-    r.room = length / 2 + 1; /* an item and its comma take two characters at least */
-    r.values = pe_arena_array(arena, r.room, sizeof *r.values, err);
-    if (!r.values || read_list(&r, 0, err))
-        return err->code;
-    if (r.p != r.end)
-        return pe_fail(err, PE_ERR_SYNTAX, "", "has text after its end: \"%.40s\"", r.p);
-    *out = (struct pe_tensor){.data = r.values, .dtype = PE_DTYPE_F64, .rank = r.rank};
-    memcpy(out->dim, r.dim, sizeof r.dim);
-    return PE_OK;
+    bool any = at < end && is_digit(*at);
+    int64_t value = 0;
+    for (; at < end && is_digit(*at); at++) {
+        value = value < EXPONENT_MAX ? 10 * value + (*at - '0') : EXPONENT_MAX;
+    }
+    *text = at;
+    *exponent = negative ? -value : value;
+    return any;
+}
+
+/* The grammar: -? (0 | [1-9][0-9]*) (. [0-9]+)? ([eE] [+-]? [0-9]+)? */
+static bool parts_scan(const char **text, const char *end, struct parts *parts) {
+    const char *at = *text;
+    *parts = (struct parts){.negative = at < end && *at == '-'};
+    at += parts->negative;
+    parts->whole = at;
+    at = digits_scan(at, end, &parts->digits);
+    parts->n_whole = (size_t)(at - parts->whole);
+    if (parts->n_whole == 0 || (*parts->whole == '0' && parts->n_whole > 1)) {
+        *text = parts->n_whole == 0 ? at : parts->whole + 1;
+        return false;
+    }
+    if (at < end && *at == '.') {
+        parts->fraction = ++at;
+        at = digits_scan(at, end, &parts->digits);
+        parts->n_fraction = (size_t)(at - parts->fraction);
+        if (parts->n_fraction == 0) {
+            *text = at;
+            return false;
+        }
+    }
+    *text = at;
+    if (at < end && (*at == 'e' || *at == 'E')) {
+        ++*text;
+        return exponent_scan(text, end, &parts->exponent);
+    }
+    return true;
+}
+
+/* The digits without leading zeros, cut after DIGITS_KEPT of them (with a last 1 when what is cut off was not
+ * zero), and the power of ten of their last one. */
+struct gathered {
+    char digits[DIGITS_KEPT + 1];
+    size_t n;
+    int64_t exponent;
+};
+
+static void gather(struct gathered *all, const char *digits, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (all->n == DIGITS_KEPT + 1 || (all->n == DIGITS_KEPT && digits[i] == '0')) {
+            all->exponent++;
+        } else if (all->n > 0 || digits[i] != '0') {
+            all->digits[all->n] = all->n == DIGITS_KEPT ? '1' : digits[i];
+            all->n++;
+        }
+    }
+}
+
+static void parts_gather(const struct parts *parts, struct gathered *all) {
+    all->n = 0;
+    all->exponent = parts->exponent - (int64_t)parts->n_fraction;
+    gather(all, parts->whole, parts->n_whole);
+    gather(all, parts->fraction, parts->n_fraction);
+}
+
+/* "digits e exponent" for strtod, the exponent held where every result is zero or infinite anyway. */
+#define GATHERED_TEXT (DIGITS_KEPT + 32)
+static void gathered_text(const struct gathered *all, char *text) {
+    int64_t exponent = all->exponent;
+    exponent = exponent > 9999 ? 9999 : exponent < -9999 ? -9999 : exponent;
+    memcpy(text, all->digits, all->n);
+    snprintf(text + all->n, GATHERED_TEXT - all->n, "%se%d", all->n == 0 ? "0" : "", (int)exponent);
+}
+
+static double double_of_bits(uint64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint64_t bits_of_double(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* How many zero bits are above the highest one: from the exponent of (double)m, which may have been rounded
+ * up to the next power of two. m > 0. */
+static int zeros_above(uint64_t m) {
+    int top = (int)(bits_of_double((double)m) >> 52) - 1023;
+    return top > 63 || m >> top == 0 ? 64 - top : 63 - top;
+}
+
+/* Step 2: m * 10^e for m > 0. false: perhaps a middle, or not a normal double. */
+static bool product_round(uint64_t m, int64_t e, double *value) {
+    if (e < PE_POWER_MIN || e > PE_POWER_MAX) {
+        return false;
+    }
+    int zeros = zeros_above(m);
+    struct pe_u128 power = pe_power((int)e);
+    struct pe_u128 product = pe_u128_multiply(m << zeros, power.high);
+    uint64_t carried = pe_u128_multiply(m << zeros, power.low).high;
+    product.low += carried;
+    product.high += product.low < carried;
+    /* 2^126 <= product < 2^128, and the true one is within a unit of it: product * 2^(e2 - 126). */
+    int top = (int)(product.high >> 63);
+    int e2 = pe_power_log2((int)e) + 63 - zeros + top;
+    int cut = 10 + top; /* bits of product.high below the 53 */
+    uint64_t mantissa = product.high >> cut, middle = UINT64_C(1) << (cut - 1);
+    uint64_t rest = product.high & (2 * middle - 1);
+    if ((rest == middle && product.low == 0) || e2 < -1022 || e2 > 1022) {
+        return false;
+    }
+    mantissa += rest >= middle; /* 2^53 becomes the next exponent by itself */
+    *value = double_of_bits(((uint64_t)(e2 + 1022) << 52) + mantissa);
+    return true;
+}
+
+/* Steps 1 and 2. */
+static bool decimal_round(uint64_t m, int64_t e, double *value) {
+    static const double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (m <= UINT64_C(1) << 53 && e >= -22 && e <= 22) {
+        *value = e < 0 ? (double)m / powers[-e] : (double)m * powers[e];
+        return true;
+    }
+    if (m == 0) {
+        *value = 0;
+        return true;
+    }
+    return product_round(m, e, value);
+}
+
+static double parts_round(const struct parts *parts) {
+    double value;
+    size_t n = parts->n_whole + parts->n_fraction;
+    if (n <= DIGITS_FAST &&
+        decimal_round(parts->digits, parts->exponent - (int64_t)parts->n_fraction, &value)) {
+        return value;
+    }
+    struct gathered all;
+    parts_gather(parts, &all);
+    if (n > DIGITS_FAST && all.n <= DIGITS_FAST) { /* the others were leading zeros */
+        uint64_t digits = 0;
+        digits_scan(all.digits, all.digits + all.n, &digits);
+        if (decimal_round(digits, all.exponent, &value)) {
+            return value;
+        }
+    }
+    char text[GATHERED_TEXT];
+    gathered_text(&all, text);
+    return strtod(text, NULL);
+}
+
+/* Does the nearest float follow from the double alone? Not in the middle of two floats, nor (where the
+ * middles are elsewhere) below the normal floats, down to half the smallest one. */
+static bool single_follows(double value) {
+    uint64_t bits = bits_of_double(value);
+    uint64_t exponent = bits >> 52 & 0x7ff;
+    bool middle = (bits & 0x1fffffff) == 0x10000000;
+    return !middle && (exponent >= 1023 - 126 || exponent < 1023 - 150);
+}
+
+static float parts_single(const struct parts *parts) {
+    struct gathered all;
+    parts_gather(parts, &all);
+    char text[GATHERED_TEXT];
+    gathered_text(&all, text);
+    return strtof(text, NULL);
+}
+
+enum pe_number_status pe_number_scan(const char **text, const char *end, struct pe_number *out) {
+    struct parts parts;
+    if (!parts_scan(text, end, &parts)) {
+        return PE_NUMBER_SYNTAX;
+    }
+    double value = parts_round(&parts);
+    out->single = (float)value;
+    out->twice = false;
+    if (!single_follows(value)) {
+        float single = parts_single(&parts);
+        out->twice = single < out->single || single > out->single;
+        out->single = single;
+    }
+    out->value = double_of_bits(bits_of_double(value) | (uint64_t)parts.negative << 63);
+    out->single = parts.negative ? -out->single : out->single;
+    return isinf(value) ? PE_NUMBER_OVERFLOW : PE_NUMBER_OK;
+}
+
+enum pe_number_status pe_number_parse(const char *text, size_t length, struct pe_number *out) {
+    const char *end = text + length;
+    enum pe_number_status status = pe_number_scan(&text, end, out);
+    return text == end ? status : PE_NUMBER_SYNTAX;
 }

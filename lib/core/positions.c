@@ -15,7 +15,7 @@
  */
 #include "posenc.h"
 
-#include "core/number.h"
+#include "core/number_array.h"
 
 #include <math.h>
 #include <string.h>
@@ -157,13 +157,15 @@ static int range_split(const char *text, double part[RANGE_PARTS], struct pe_err
             return pe_fail(err, PE_ERR_SYNTAX, "",
                            "got more than three numbers, a range is start:stop or start:stop:step");
         size_t length = strcspn(text, ":");
-        enum pe_number result = pe_number_parse(text, length, &part[n]);
+        struct pe_number number;
+        enum pe_number_status result = pe_number_parse(text, length, &number);
         int shown = length < SHOWN_MAX ? (int)length : SHOWN_MAX;
         if (result == PE_NUMBER_OVERFLOW)
             return pe_fail(err, PE_ERR_RANGE, "", "got %s %.*s, " ALLOWED, names[n], shown, text);
         if (result != PE_NUMBER_OK)
             return pe_fail(err, PE_ERR_SYNTAX, "", "got \"%.*s\" for the %s of a range, a number is needed",
                            shown, text, names[n]);
+        part[n] = number.value;
         more = text[length] == ':';
         text += length + more;
     }

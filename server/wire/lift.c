@@ -11,8 +11,6 @@
  */
 #include "wire/lift.h"
 #include "wire/lift_array.h"
-#include "wire/number.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -131,7 +131,7 @@ bool lift_number_allowed(struct lift_reader *reader, const char *got) {
 }
 
 /* A number, or what stands for one, becomes the next element. */
-int lift_number_add(struct lift_reader *reader, const struct number *number, struct pe_error *err) {
+int lift_number_add(struct lift_reader *reader, const struct pe_number *number, struct pe_error *err) {
     struct lift_array *array = reader->array;
     if (array->n == reader->room && values_grow(reader, err)) {
         return err->code;

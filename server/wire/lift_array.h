@@ -7,8 +7,6 @@
 #define LIFT_ARRAY_H
 
 #include "wire/lift.h"
-#include "wire/number.h"
-
 /* How many numbers all arrays of a text may hold, and hold. */
 struct lift_budget {
     size_t limit, used;
@@ -66,7 +64,7 @@ void lift_array_overflow(struct lift_reader *reader);
 /* May a number come here? Else the array has been refused. */
 bool lift_number_allowed(struct lift_reader *reader, const char *got);
 /* It becomes the next element. */
-int lift_number_add(struct lift_reader *reader, const struct number *number, struct pe_error *err);
+int lift_number_add(struct lift_reader *reader, const struct pe_number *number, struct pe_error *err);
 /* A bracket. false: the array has been refused. */
 bool lift_row_open(struct lift_reader *reader);
 bool lift_row_close(struct lift_reader *reader);

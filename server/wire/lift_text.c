@@ -54,12 +54,12 @@ static void number_long(const struct lift_reader *reader, size_t offset, struct 
                   "number of more than %d bytes, at byte %zu", LIFT_MAX_NUMBER, offset);
 }
 
-/* number_scan has begun at `text` and stopped at `at`, the byte that is wrong. */
-static void number_fail(const struct lift_reader *reader, enum number_status status, const char *text,
+/* pe_number_scan has begun at `text` and stopped at `at`, the byte that is wrong. */
+static void number_fail(const struct lift_reader *reader, enum pe_number_status status, const char *text,
                         const char *at, size_t offset, struct pe_error *err) {
-    bool zero = status == NUMBER_SYNTAX && *at >= '0' && *at <= '9';
+    bool zero = status == PE_NUMBER_SYNTAX && *at >= '0' && *at <= '9';
     const char *expected = zero ? "no digit after a leading zero" : "a digit";
-    expected = status == NUMBER_SYNTAX ? expected : "',' or ']'";
+    expected = status == PE_NUMBER_SYNTAX ? expected : "',' or ']'";
     syntax_fail(reader, (unsigned char)*at, offset + (size_t)(at - text), expected, err);
 }
 
@@ -76,14 +76,14 @@ static bool number_is_long(const char *text, const char *end) {
  * followed by another byte before `end`. */
 static const char *row_read(struct lift_reader *reader, const char *at, const char *end,
                             struct pe_error *err) {
-    struct number number;
+    struct pe_number number;
     while (at < end && (*at == '-' || (*at >= '0' && *at <= '9'))) {
         if (!lift_number_allowed(reader, "a number")) {
             return at;
         }
         const char *text = at;
-        enum number_status status = number_scan(&at, end, &number);
-        if (status == NUMBER_SYNTAX || is_number_byte(*at) || at - text > LIFT_MAX_NUMBER) {
+        enum pe_number_status status = pe_number_scan(&at, end, &number);
+        if (status == PE_NUMBER_SYNTAX || is_number_byte(*at) || at - text > LIFT_MAX_NUMBER) {
             if (number_is_long(text, end)) {
                 number_long(reader, place(reader, text), err);
             } else {
@@ -91,7 +91,7 @@ static const char *row_read(struct lift_reader *reader, const char *at, const ch
             }
             return at;
         }
-        if (status == NUMBER_OVERFLOW) {
+        if (status == PE_NUMBER_OVERFLOW) {
             lift_array_overflow(reader);
             return at;
         }
@@ -122,12 +122,12 @@ static const char *token_read(struct lift_reader *reader, const char *at, const 
         return at;
     }
     reader->token[reader->n_token] = *at;
-    struct number number;
+    struct pe_number number;
     const char *text = reader->token, *stop = text + reader->n_token;
-    enum number_status status = number_scan(&text, stop, &number);
-    if (status == NUMBER_SYNTAX || text < stop) {
+    enum pe_number_status status = pe_number_scan(&text, stop, &number);
+    if (status == PE_NUMBER_SYNTAX || text < stop) {
         number_fail(reader, status, reader->token, text, reader->token_offset, err);
-    } else if (status == NUMBER_OVERFLOW) {
+    } else if (status == PE_NUMBER_OVERFLOW) {
         lift_array_overflow(reader);
     } else {
         lift_number_add(reader, &number, err);
@@ -150,7 +150,7 @@ static const char *nil_read(struct lift_reader *reader, const char *at, const ch
         struct lift_array *array = reader->array;
         array->first_null = array->has_null ? array->first_null : array->n;
         array->has_null = true;
-        lift_number_add(reader, &(struct number){.value = -INFINITY, .single = -INFINITY}, err);
+        lift_number_add(reader, &(struct pe_number){.value = -INFINITY, .single = -INFINITY}, err);
     }
     return at;
 }

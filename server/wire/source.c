@@ -6,8 +6,6 @@
  */
 #include "wire/source.h"
 
-#include "wire/number.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -247,7 +245,8 @@ static size_t write_number(struct source *source, const struct result_item *item
         memcpy(out, "null", 4);
         return 4;
     }
-    return item->tensor.dtype == PE_DTYPE_F32 ? number_write_f32(out, narrow) : number_write_f64(out, wide);
+    return item->tensor.dtype == PE_DTYPE_F32 ? pe_number_write_f32(out, narrow)
+                                              : pe_number_write_f64(out, wide);
 }
 
 /* How many axes turn over at element i: all of [.., C] whose block of elements i is a multiple of. */
@@ -268,7 +267,7 @@ static size_t pull_nested(struct source *source, const struct piece *piece, char
     struct pe_tensor list = {.rank = 1, .dim = {pe_tensor_count(tensor)}};
     const struct pe_tensor *shape = source->flat && tensor->rank ? &list : tensor;
     size_t total = 0, row = row_length(shape);
-    while (room - total >= NUMBER_ROOM + 2 * PE_MAX_RANK + 2 && block_next(source, piece->item)) {
+    while (room - total >= PE_NUMBER_ROOM + 2 * PE_MAX_RANK + 2 && block_next(source, piece->item)) {
         size_t i = source->done;
         if (i)
             out[total++] = ',';
@@ -285,7 +284,7 @@ static size_t pull_nested(struct source *source, const struct piece *piece, char
 static size_t pull_csv(struct source *source, const struct piece *piece, char *out, size_t room) {
     const struct pe_tensor *tensor = &piece->item->tensor;
     size_t total = 0, row = tensor->rank == 2 ? tensor->dim[1] : 1;
-    while (room - total >= NUMBER_ROOM + 2 && block_next(source, piece->item)) {
+    while (room - total >= PE_NUMBER_ROOM + 2 && block_next(source, piece->item)) {
         total += write_number(source, piece->item, out + total);
         out[total++] = ++source->done % row ? ',' : '\n';
     }

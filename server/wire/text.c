@@ -6,7 +6,7 @@
  */
 #include "wire/text.h"
 
-#include "wire/number.h"
+#include "posenc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,8 +102,8 @@ void text_key(struct text *text, const char *name) {
 }
 
 void text_real(struct text *text, double value) {
-    char out[NUMBER_ROOM];
-    text_add(text, out, number_write_f64(out, value));
+    char out[PE_NUMBER_ROOM];
+    text_add(text, out, pe_number_write_f64(out, value));
 }
 
 void text_int(struct text *text, int64_t value) {

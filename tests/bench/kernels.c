@@ -4,8 +4,6 @@
  * over rounds. Each row is one pair. Times are of this thread's CPU.
  */
 #include "posenc_fields.h"
-#include "wire/number.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +37,7 @@ static void run_memset(struct state *s) {
 static void run_write(struct state *s) {
     char *p = s->text;
     for (size_t i = 0; i < T * D; i++) {
-        p += number_write_f32(p, s->floats[i]);
+        p += pe_number_write_f32(p, s->floats[i]);
         *p++ = ',';
     }
     *p = '\0'; /* what snprintf wrote before was longer */
@@ -54,9 +52,9 @@ static void run_printf(struct state *s) {
 
 static void run_read(struct state *s) {
     const char *p = s->text, *end = p + strlen(p);
-    struct number number;
+    struct pe_number number;
     for (; p < end; p++) {
-        if (number_scan(&p, end, &number) != NUMBER_OK) {
+        if (pe_number_scan(&p, end, &number) != PE_NUMBER_OK) {
             abort();
         }
     }
@@ -123,7 +121,7 @@ int main(void) {
         return 1;
     }
     s.floats = s.vectors.data;
-    s.text = calloc(T * D, NUMBER_ROOM);
+    s.text = calloc(T * D, PE_NUMBER_ROOM);
     run_encode(&s);
     for (size_t i = 0; s.text && i < PE_COUNT(rows); i++) {
         measure(&rows[i], &s);

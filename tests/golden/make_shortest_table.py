@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Makes server/wire/powers.c: the powers of ten, in 128 bits, that the number reader and writer share.
+"""Makes lib/core/powers.c: the powers of ten, in 128 bits, that the number reader and writer share.
 
-    python3 tests/golden/make_shortest_table.py > server/wire/powers.c
+    python3 tests/golden/make_shortest_table.py > lib/core/powers.c
 
 Row k holds g = floor(10^k * 2^(127 - floor(log2(10^k)))) + 1, so 2^127 < g <= 2^128 - 1 and
 g - 1 <= 10^k * 2^(...) < g: whole numbers only, so the rows are exact whatever machine makes them.
@@ -31,9 +31,9 @@ print("/* SPDX-License-Identifier: MIT")
 print(" *")
 print(" * The powers of ten 10^%d .. 10^%d in 128 bits, rounded up. Made by" % (FIRST, LAST))
 print(" * tests/golden/make_shortest_table.py; do not edit. */")
-print('#include "wire/powers.h"\n')
+print('#include "core/powers.h"\n')
 print("/* clang-format off */")
-print("const struct wide number_powers[NUMBER_POWER_MAX - NUMBER_POWER_MIN + 1] = {")
+print("const struct pe_u128 pe_powers[PE_POWER_MAX - PE_POWER_MIN + 1] = {")
 for first in range(FIRST, LAST + 1, 2):
     print("    " + " ".join(row(k) for k in range(first, min(first + 2, LAST + 1))))
 print("};")

@@ -4,8 +4,6 @@
  * the tables are the limits of float.h and the published examples of shortest printing.
  */
 #include "suites.h"
-#include "wire/number.h"
-
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
@@ -126,15 +124,15 @@ static void expect_text(const char *out, size_t n, const char *text) {
 }
 
 START_TEST(write_tables) {
-    char out[NUMBER_ROOM];
+    char out[PE_NUMBER_ROOM];
     for (size_t i = 0; i < sizeof floats / sizeof floats[0]; i++) {
-        expect_text(out, number_write_f32(out, floats[i].value), floats[i].text);
+        expect_text(out, pe_number_write_f32(out, floats[i].value), floats[i].text);
     }
     for (size_t i = 0; i < sizeof doubles / sizeof doubles[0]; i++) {
-        expect_text(out, number_write_f64(out, doubles[i].value), doubles[i].text);
+        expect_text(out, pe_number_write_f64(out, doubles[i].value), doubles[i].text);
     }
     for (size_t i = 0; i < sizeof ints / sizeof ints[0]; i++) {
-        expect_text(out, number_write_int(out, ints[i].value), ints[i].text);
+        expect_text(out, pe_number_write_int(out, ints[i].value), ints[i].text);
     }
 }
 END_TEST
@@ -153,10 +151,10 @@ static size_t digits_of(const char *text, size_t n, char *digits) {
     return count;
 }
 
-/* The text is JSON, as number_parse says, too (its own tests say that it knows). */
+/* The text is JSON, as pe_number_parse says, too (its own tests say that it knows). */
 static void expect_json(const char *text, size_t n) {
-    struct number number;
-    EXPECT(number_parse(text, n, &number) == NUMBER_OK, "not JSON: %.*s", (int)n, text);
+    struct pe_number number;
+    EXPECT(pe_number_parse(text, n, &number) == PE_NUMBER_OK, "not JSON: %.*s", (int)n, text);
     EXPECT(memchr(text, '.', n) || memchr(text, 'e', n), "reads back as an integer: %.*s", (int)n, text);
 }
 
@@ -164,9 +162,9 @@ static void expect_json(const char *text, size_t n) {
  * float is a power of two, its lower neighbour is nearer, so that the nearest decimal of a length may be
  * outside while another is inside: there only "not longer" holds. */
 static void expect_shortest_f32(uint32_t bits) {
-    char out[NUMBER_ROOM + 1], digits[32], other[64], other_digits[64];
+    char out[PE_NUMBER_ROOM + 1], digits[32], other[64], other_digits[64];
     float value = float_of_bits(bits);
-    size_t n = number_write_f32(out, value);
+    size_t n = pe_number_write_f32(out, value);
     out[n] = '\0';
     EXPECT(bits_of_float(strtof(out, NULL)) == bits, "%08x is written %s", bits, out);
     expect_json(out, n);
@@ -186,9 +184,9 @@ static void expect_shortest_f32(uint32_t bits) {
 }
 
 static void expect_shortest_f64(uint64_t bits) {
-    char out[NUMBER_ROOM + 1], digits[32], other[64], other_digits[64];
+    char out[PE_NUMBER_ROOM + 1], digits[32], other[64], other_digits[64];
     double value = double_of_bits(bits);
-    size_t n = number_write_f64(out, value);
+    size_t n = pe_number_write_f64(out, value);
     out[n] = '\0';
     EXPECT(bits_of_double(strtod(out, NULL)) == bits, "%a is written %s", value, out);
     expect_json(out, n);
@@ -249,15 +247,15 @@ START_TEST(write_f64_edges_and_random) {
 END_TEST
 
 START_TEST(write_stays_in_its_room) {
-    char out[NUMBER_ROOM + 16];
+    char out[PE_NUMBER_ROOM + 16];
     uint64_t state = 3;
     size_t longest = 0;
     for (int i = 0; i < 100000; i++) {
         memset(out, '#', sizeof out);
-        size_t n = i & 1 ? number_write_f64(out, double_of_bits(random_next(&state)))
-                         : number_write_f32(out, float_of_bits((uint32_t)random_next(&state)));
+        size_t n = i & 1 ? pe_number_write_f64(out, double_of_bits(random_next(&state)))
+                         : pe_number_write_f32(out, float_of_bits((uint32_t)random_next(&state)));
         longest = n > longest ? n : longest;
-        for (size_t k = NUMBER_ROOM; k < sizeof out; k++) {
+        for (size_t k = PE_NUMBER_ROOM; k < sizeof out; k++) {
             EXPECT(out[k] == '#', "byte %zu was written", k);
         }
     }
@@ -330,12 +328,12 @@ static bool expect_read(const char *text) {
     char *exact = malloc(n > 0 ? n : 1);
     ck_assert_ptr_nonnull(exact);
     memcpy(exact, text, n);
-    struct number number;
-    enum number_status status = number_parse(exact, n, &number);
+    struct pe_number number;
+    enum pe_number_status status = pe_number_parse(exact, n, &number);
     free(exact);
     double value = strtod(text, NULL);
     float single = strtof(text, NULL);
-    EXPECT(status == (isinf(value) ? NUMBER_OVERFLOW : NUMBER_OK), "%s: status %d", text, (int)status);
+    EXPECT(status == (isinf(value) ? PE_NUMBER_OVERFLOW : PE_NUMBER_OK), "%s: status %d", text, (int)status);
     EXPECT(same_double(number.value, value), "%s: %a, expected %a", text, number.value, value);
     EXPECT(bits_of_float(number.single) == bits_of_float(single), "%s: single %a, expected %a", text,
            (double)number.single, (double)single);
@@ -353,10 +351,10 @@ END_TEST
 
 START_TEST(read_invalid) {
     for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++) {
-        struct number number;
+        struct pe_number number;
         const char *text = invalid[i].text, *end = text + strlen(text), *at = text;
-        EXPECT(number_parse(text, strlen(text), &number) == NUMBER_SYNTAX, "%s is accepted", text);
-        number_scan(&at, end, &number);
+        EXPECT(pe_number_parse(text, strlen(text), &number) == PE_NUMBER_SYNTAX, "%s is accepted", text);
+        pe_number_scan(&at, end, &number);
         EXPECT((size_t)(at - text) == invalid[i].wrong, "%s: stops at %d", text, (int)(at - text));
     }
 }
@@ -371,8 +369,8 @@ START_TEST(read_overflow) {
                                         "1e18446744073709551617",
                                         "17976931348623159e292"};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        struct number number;
-        ck_assert_int_eq(number_parse(texts[i], strlen(texts[i]), &number), NUMBER_OVERFLOW);
+        struct pe_number number;
+        ck_assert_int_eq(pe_number_parse(texts[i], strlen(texts[i]), &number), PE_NUMBER_OVERFLOW);
         EXPECT(isinf(number.value), "%s", texts[i]);
         expect_read(texts[i]);
     }
@@ -383,20 +381,20 @@ START_TEST(read_overflow) {
 END_TEST
 
 START_TEST(read_float_middles) {
-    struct number number;
+    struct pe_number number;
     /* 1 + 2^-24 and a little more: the double is the middle and would go to the even 1. */
     const char *above = "1.00000005960464477539062500001";
-    ck_assert_int_eq(number_parse(above, strlen(above), &number), NUMBER_OK);
+    ck_assert_int_eq(pe_number_parse(above, strlen(above), &number), PE_NUMBER_OK);
     ck_assert(number.twice && (float)number.value == 1.0f && number.single == 1.0f + FLT_EPSILON);
     const char *middle = "1.000000059604644775390625";
-    ck_assert_int_eq(number_parse(middle, strlen(middle), &number), NUMBER_OK);
+    ck_assert_int_eq(pe_number_parse(middle, strlen(middle), &number), PE_NUMBER_OK);
     ck_assert(!number.twice && number.single == 1.0f);
     const char *under = "-1.00000017881393432617187499999"; /* 1 + 3 * 2^-24 and a little less: odd below */
-    ck_assert_int_eq(number_parse(under, strlen(under), &number), NUMBER_OK);
+    ck_assert_int_eq(pe_number_parse(under, strlen(under), &number), PE_NUMBER_OK);
     ck_assert(number.twice && number.single == -1.0f - FLT_EPSILON);
     /* Near the end of floats: the double is the middle to infinity, the text is below. */
     const char *largest = "3.40282356779733661637539395458142568447e38";
-    ck_assert_int_eq(number_parse(largest, strlen(largest), &number), NUMBER_OK);
+    ck_assert_int_eq(pe_number_parse(largest, strlen(largest), &number), PE_NUMBER_OK);
     ck_assert(number.twice && number.single == FLT_MAX && isinf((float)number.value));
     expect_read(above);
     expect_read(middle);

@@ -18,8 +18,8 @@
  *
  * The C library can do the same by trying %.1g to %.9g (or %.17g) through strtod, 20 to 50 times slower.
  */
-#include "wire/number.h"
-#include "wire/powers.h"
+#include "posenc.h"
+#include "core/powers.h"
 
 #include <string.h>
 
@@ -47,9 +47,9 @@ static uint64_t round_to_odd_64(uint64_t power, uint64_t factor) {
     return product >> 32 | ((product & UINT32_MAX) > 1);
 }
 
-static uint64_t round_to_odd_128(struct wide power, uint64_t factor) {
-    uint64_t carried = wide_multiply(power.low, factor).high;
-    struct wide product = wide_multiply(power.high, factor);
+static uint64_t round_to_odd_128(struct pe_u128 power, uint64_t factor) {
+    uint64_t carried = pe_u128_multiply(power.low, factor).high;
+    struct pe_u128 product = pe_u128_multiply(power.high, factor);
     product.low += carried;
     product.high += product.low < carried;
     return product.high | (product.low > 1);
@@ -58,8 +58,8 @@ static uint64_t round_to_odd_128(struct wide power, uint64_t factor) {
 /* c < 2^24. The float's power is the upper half of the double's: rounded up as well. */
 static struct interval interval_f32(uint32_t c, int q, bool lopsided) {
     int k = interval_power(q, lopsided);
-    int shift = q + number_power_log2(-k) + 1;
-    uint64_t power = number_power(-k).high + 1, c4 = 4 * (uint64_t)c;
+    int shift = q + pe_power_log2(-k) + 1;
+    uint64_t power = pe_power(-k).high + 1, c4 = 4 * (uint64_t)c;
     return (struct interval){.low = round_to_odd_64(power, (c4 - 2 + lopsided) << shift),
                              .value = round_to_odd_64(power, c4 << shift),
                              .high = round_to_odd_64(power, (c4 + 2) << shift),
@@ -70,8 +70,8 @@ static struct interval interval_f32(uint32_t c, int q, bool lopsided) {
 /* c < 2^53 */
 static struct interval interval_f64(uint64_t c, int q, bool lopsided) {
     int k = interval_power(q, lopsided);
-    int shift = q + number_power_log2(-k) + 1;
-    struct wide power = number_power(-k);
+    int shift = q + pe_power_log2(-k) + 1;
+    struct pe_u128 power = pe_power(-k);
     return (struct interval){.low = round_to_odd_128(power, (4 * c - 2 + lopsided) << shift),
                              .value = round_to_odd_128(power, 4 * c << shift),
                              .high = round_to_odd_128(power, (4 * c + 2) << shift),
@@ -189,7 +189,7 @@ static char *exponent_write(char *out, int exponent) {
     return out;
 }
 
-/* Digits go in whole words past the end of the text: that is what NUMBER_ROOM is for. */
+/* Digits go in whole words past the end of the text: that is what PE_NUMBER_ROOM is for. */
 static char *decimal_write(char *out, struct decimal decimal) {
     int n = digits_count(decimal.digits);
     int point = n + decimal.exponent; /* v = 0.ddd * 10^point */
@@ -225,7 +225,7 @@ static size_t special_write(char *out, bool finite, bool negative) {
     return n;
 }
 
-size_t number_write_f32(char *out, float value) {
+size_t pe_number_write_f32(char *out, float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint32_t fraction = bits & 0x7fffff, exponent = bits >> 23 & 0xff, sign = bits >> 31;
@@ -239,7 +239,7 @@ size_t number_write_f32(char *out, float value) {
     return (size_t)(decimal_write(out + sign, interval_shortest(&interval)) - out);
 }
 
-size_t number_write_f64(char *out, double value) {
+size_t pe_number_write_f64(char *out, double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint64_t fraction = bits & 0xfffffffffffff, exponent = bits >> 52 & 0x7ff, sign = bits >> 63;
@@ -253,7 +253,7 @@ size_t number_write_f64(char *out, double value) {
     return (size_t)(decimal_write(out + sign, interval_shortest(&interval)) - out);
 }
 
-size_t number_write_int(char *out, int64_t value) {
+size_t pe_number_write_int(char *out, int64_t value) {
     char text[20];
     size_t n = 0;
     uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;

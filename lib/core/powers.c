@@ -2,10 +2,10 @@
  *
  * The powers of ten 10^-292 .. 10^324 in 128 bits, rounded up. Made by
  * tests/golden/make_shortest_table.py; do not edit. */
-#include "wire/powers.h"
+#include "core/powers.h"
 
 /* clang-format off */
-const struct wide number_powers[NUMBER_POWER_MAX - NUMBER_POWER_MIN + 1] = {
+const struct pe_u128 pe_powers[PE_POWER_MAX - PE_POWER_MIN + 1] = {
     {0xff77b1fcbebcdc4f, 0x25e8e89c13bb0f7b}, {0x9faacf3df73609b1, 0x77b191618c54e9ad},
     {0xc795830d75038c1d, 0xd59df5b9ef6a2418}, {0xf97ae3d0d2446f25, 0x4b0573286b44ad1e},
     {0x9becce62836ac577, 0x4ee367f9430aec33}, {0xc2e801fb244576d5, 0x229c41f793cda740},
