@@ -6,7 +6,6 @@
 #include "call_state.h"
 
 #include "config.h"
-#include "wire/number.h"
 #include "wire/query.h"
 
 #include <stdio.h>
@@ -64,9 +63,10 @@ static int set_deadline(struct call *call) {
     call->deadline_ns = call->times.open + limit_ms * 1000000;
     if (!call->head.timeout_ms)
         return PE_OK;
-    struct number asked;
-    enum number_status status = number_parse(call->head.timeout_ms, strlen(call->head.timeout_ms), &asked);
-    if (status != NUMBER_OK || !(asked.value >= 1 && asked.value <= 1e9))
+    struct pe_number asked;
+    enum pe_number_status status =
+        pe_number_parse(call->head.timeout_ms, strlen(call->head.timeout_ms), &asked);
+    if (status != PE_NUMBER_OK || !(asked.value >= 1 && asked.value <= 1e9))
         return pe_fail(&call->err, PE_ERR_RANGE, "X-Posenc-Timeout-Ms",
                        "must be a number of milliseconds from 1 to 1e9, got \"%.40s\"",
                        call->head.timeout_ms);
@@ -383,9 +383,7 @@ void call_close(struct call *call) {
     task_close(&call->task);
     source_close(&call->source);
     call_body_close(call);
-    if (call->reply_bytes)
-        call->service->allocator.release(call->service->allocator.context, call->reply_bytes,
-                                         call->reply_room);
+    call_drop_buffer(call);
     pe_arena_close(call->arena);
     free(call);
 }

@@ -26,6 +26,13 @@ bool call_batch_watches(void *context, const char *const *keys, size_t depth) {
     return false;
 }
 
+static int entries_open(void *context, size_t n, struct pe_error *err) {
+    struct call *call = context;
+    call->entries = pe_arena_array(call->arena, n, sizeof *call->entries, err);
+    call->n_entries = call->entries ? n : 0;
+    return err->code;
+}
+
 static int entry_begin(void *context, size_t index, const char *name, struct bind **bind,
                        struct pe_error *err) {
     struct call *call = context;
@@ -58,16 +65,17 @@ static int entry_plan(struct call *call, struct call_entry *entry, struct pe_err
         source_open(&entry->source, call->arena, json, &task->result, task->common.flat, err))
         return err->code;
     uint64_t limit = (uint64_t)call->service->config->reply_bytes;
-    call->bound += source_bound(&entry->source);
-    if (call->bound > limit)
-        return pe_fail_limit(err, "requests", "reply_bytes", limit, call->bound,
-                             "the replies up to this one may take %llu bytes, at most %llu are allowed",
-                             (unsigned long long)call->bound, (unsigned long long)limit);
+    uint64_t bound = call->bound + source_bound(&entry->source);
+    if (bound > limit)
+        return pe_fail_limit(err, "", "reply_bytes", limit, bound,
+                             "with this reply all may take %llu bytes, at most %llu are allowed",
+                             (unsigned long long)bound, (unsigned long long)limit);
+    call->bound = bound;
     return PE_OK;
 }
 
 static void entry_fail(struct call *call, struct call_entry *entry, const struct pe_error *err) {
-    char text[2048];
+    char text[PROBLEM_ROOM];
     size_t n = problem_write(err, call->request_id, text, sizeof text);
     entry->status = problem_status(err->code);
     entry->body.n = 0;
@@ -109,15 +117,18 @@ int call_batch_open(struct call *call) {
     struct bind_batch batch = {
         .context = call,
         .limit = (size_t)call->service->config->batch_requests,
+        .open = entries_open,
         .begin = entry_begin,
         .end = entry_end,
     };
     size_t length;
     if (call->query[0])
         return pe_fail(&call->err, PE_ERR_UNKNOWN_FIELD, "query", "a batch takes no parameters");
+    const struct format *format = format_choose(NULL, call->head.accept, NULL, &call->err);
+    if (format && format->id != FORMAT_JSON)
+        return pe_fail(&call->err, SERVER_NOT_ACCEPTABLE, "Accept", "the replies of a batch are JSON");
     const char *text = lift_envelope(call->body.lift, &length);
-    call->entries = pe_arena_array(call->arena, batch.limit, sizeof *call->entries, &call->err);
-    if (!call->entries || bind_batch_json(&batch, text, length, &call->n_entries, &call->err))
+    if (!format || bind_batch_json(&batch, text, length, &call->err))
         return call->err.code;
     call->work = (struct pe_work){.n_parts = call->n_entries, .state = call, .run = entry_run};
     for (size_t i = 0; i < call->n_entries; i++)
@@ -148,7 +159,7 @@ int call_batch_write(struct call *call) {
 }
 
 void call_batch_close(struct call *call) {
-    for (size_t i = 0; call->entries && i < (size_t)call->service->config->batch_requests; i++) {
+    for (size_t i = 0; i < call->n_entries; i++) {
         task_close(&call->entries[i].task);
         source_close(&call->entries[i].source);
         text_free(&call->entries[i].body);

@@ -16,7 +16,7 @@
 static char *reply_alloc(struct call *call, size_t bytes) {
     const struct pe_allocator *allocator = &call->service->allocator;
     call->reply_room = bytes;
-    call->reply_bytes = allocator->alloc(allocator->context, bytes);
+    call->reply_bytes = allocator->alloc ? allocator->alloc(allocator->context, bytes) : malloc(bytes);
     if (!call->reply_bytes)
         pe_fail(&call->err, PE_ERR_MEMORY, "", "no memory for a reply of %zu bytes", bytes);
     return call->reply_bytes;
@@ -97,20 +97,21 @@ static void answer(struct call *call, int status) {
     call->work.n_parts = 0;
 }
 
-/* Drops what a step before had buffered. */
-static void drop_buffer(struct call *call) {
-    if (call->reply_bytes)
-        call->service->allocator.release(call->service->allocator.context, call->reply_bytes,
-                                         call->reply_room);
+void call_drop_buffer(struct call *call) {
+    const struct pe_allocator *allocator = &call->service->allocator;
+    if (call->reply_bytes && allocator->release)
+        allocator->release(allocator->context, call->reply_bytes, call->reply_room);
+    else
+        free(call->reply_bytes);
     call->reply_bytes = NULL;
     call->reply_n = call->reply_room = call->reply_pulled = 0;
 }
 
 void call_answer_problem(struct call *call) {
     char *out;
-    drop_buffer(call);
-    if ((out = reply_alloc(call, 4096)) != NULL)
-        call->reply_n = problem_write(&call->err, call->request_id, out, 4096);
+    call_drop_buffer(call);
+    if ((out = reply_alloc(call, PROBLEM_ROOM)) != NULL)
+        call->reply_n = problem_write(&call->err, call->request_id, out, PROBLEM_ROOM);
     answer(call, problem_status(call->err.code));
     call_add_header(call, "Content-Type", "application/problem+json");
     call_add_header(call, "Cache-Control", "no-store");
@@ -135,17 +136,20 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
 #define HASH_START 0xcbf29ce484222325u
 
 void call_answer_text(struct call *call, int status, const char *media, struct text *text, bool fresh) {
-    drop_buffer(call);
-    if (reply_alloc(call, text->n ? text->n : 1) && text->n) {
-        memcpy(call->reply_bytes, text->data, text->n);
-        call->reply_n = text->n;
+    call_drop_buffer(call);
+    if (!reply_alloc(call, text->n ? text->n : 1)) {
+        text_free(text);
+        call_answer_problem(call);
+        return;
     }
+    memcpy(call->reply_bytes, text->n ? text->data : "", text->n);
+    call->reply_n = text->n;
     uint64_t hash = hash_bytes(HASH_START, text->data, text->n);
     text_free(text);
     answer(call, status);
     snprintf(call->etag, sizeof call->etag, "\"%016llx\"", (unsigned long long)hash);
     if (!fresh && call_tag_matches(call)) {
-        drop_buffer(call);
+        call_drop_buffer(call);
         answer(call, 304);
     } else {
         call_add_header(call, "Content-Type", media);
@@ -157,7 +161,7 @@ void call_answer_text(struct call *call, int status, const char *media, struct t
 }
 
 void call_answer_empty(struct call *call, int status) {
-    drop_buffer(call);
+    call_drop_buffer(call);
     answer(call, status);
     if (status != 304)
         add_common_headers(call);

@@ -87,6 +87,8 @@ void call_batch_close(struct call *call);
 /* call_reply.c */
 int call_tag(struct call *call);
 bool call_tag_matches(const struct call *call);
+/* Drops what a step before had buffered. */
+void call_drop_buffer(struct call *call);
 /* Fills the buffer with a source: its length in *n. */
 int call_buffer_source(struct call *call, struct source *source);
 void call_reply_headers(struct call *call);

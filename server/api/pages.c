@@ -128,8 +128,9 @@ int page_tables(struct page *page, struct pe_error *err) {
 int page_table(struct page *page, struct pe_error *err) {
     const struct table *table = tables_table(page->service->tables, page->argument, err);
     if (!table) {
-        err->code = SERVER_NOT_FOUND;
-        return err->code;
+        struct pe_error why = *err;
+        *err = (struct pe_error){0};
+        return pe_fail(err, SERVER_NOT_FOUND, "path", "%s", why.text);
     }
     describe_table(page->text, table);
     return PE_OK;

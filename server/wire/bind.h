@@ -50,18 +50,18 @@ int bind_finish(struct bind *bind, struct pe_error *err);
  * operation's bind_target. */
 bool bind_watches(void *context, const char *const *keys, size_t depth);
 
-/* A batch: the JSON text is {"requests": [{"op": name, ...}, ...]}. Calls `begin` for each entry, which fills
- * in a bind for the operation of that name (or fails), then binds the entry's other members. An entry that
+/* A batch: the JSON text is {"requests": [{"op": name, ...}, ...]}. Calls `open` with the number of entries,
+ * then `begin` for each, which fills in a bind for the operation of that name (or fails), and binds the
+ * entry's other members. An entry that
  * fails is reported by `end` and does not stop the others; a malformed list fails as a whole. */
 struct bind_batch {
     void *context;
     size_t limit; /* entries allowed */
+    int (*open)(void *context, size_t n, struct pe_error *err);
     int (*begin)(void *context, size_t index, const char *op, struct bind **bind, struct pe_error *err);
     void (*end)(void *context, size_t index, const struct pe_error *err);
 };
-/* *n: how many entries there are. */
-int bind_batch_json(const struct bind_batch *batch, const char *text, size_t length, size_t *n,
-                    struct pe_error *err);
+int bind_batch_json(const struct bind_batch *batch, const char *text, size_t length, struct pe_error *err);
 
 /* bind_preset.c: presets are encodings as one would post them, by name. */
 struct preset {

@@ -133,7 +133,7 @@ static const json_t *batch_list(const json_t *root, size_t limit, struct pe_erro
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)root, key, value) {
         if (strcmp(key, "requests") != 0)
-            pe_fail(err, PE_ERR_UNKNOWN_FIELD, "body", "unknown field \"%.60s\"; a batch has requests", key);
+            bind_unknown_member(key, "requests", err);
     }
     if (!list)
         pe_fail(err, PE_ERR_MISSING, "requests", "is required: a list of {\"op\": name, ...}");
@@ -145,12 +145,13 @@ static const json_t *batch_list(const json_t *root, size_t limit, struct pe_erro
     return err->code ? NULL : list;
 }
 
-int bind_batch_json(const struct bind_batch *batch, const char *text, size_t length, size_t *n,
-                    struct pe_error *err) {
+int bind_batch_json(const struct bind_batch *batch, const char *text, size_t length, struct pe_error *err) {
     json_t *root = json_parse(text, length, err);
     const json_t *list = root ? batch_list(root, batch->limit, err) : NULL;
-    *n = json_array_size(list);
-    for (size_t i = 0; i < *n; i++) {
+    size_t n = json_array_size(list);
+    if (list && batch->open(batch->context, n, err))
+        n = 0;
+    for (size_t i = 0; i < n; i++) {
         struct pe_error inner = {0};
         batch_entry(batch, json_array_get(list, i), i, &inner);
         batch->end(batch->context, i, &inner);

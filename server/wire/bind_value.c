@@ -331,13 +331,11 @@ static int bind_value(struct bind *bind, const struct bind_target *target, const
 
 /* ---- objects ----------------------------------------------------------------------------------------- */
 
-/* Keys that are no plain words are quoted: "" is `[""]`. */
-static int unknown_member(const struct bind_target *target, const char *key, struct pe_error *err) {
-    char label[LIFT_MAX_PATH + 1], names[240];
+int bind_unknown_member(const char *key, const char *names, struct pe_error *err) {
+    char label[LIFT_MAX_PATH + 1];
     if (!path_join(label, sizeof label, "", key)[0])
         snprintf(label, sizeof label, "%.95s", key);
-    return pe_fail(err, PE_ERR_UNKNOWN_FIELD, label, "unknown field; there are %s",
-                   pe_fields_names(target->fields, target->n, names, sizeof names));
+    return pe_fail(err, PE_ERR_UNKNOWN_FIELD, label, "unknown field; there are %s", names);
 }
 
 int bind_members(struct bind *bind, const struct bind_target *targets, size_t n_targets, const json_t *object,
@@ -353,9 +351,10 @@ int bind_members(struct bind *bind, const struct bind_target *targets, size_t n_
             target = &targets[i];
             row = pe_field_find(target->fields, target->n, key);
         }
-        char inner[LIFT_MAX_PATH + 1];
+        char inner[LIFT_MAX_PATH + 1], names[240];
         if (!row)
-            return unknown_member(&targets[0], key, err);
+            return bind_unknown_member(
+                key, pe_fields_names(targets[0].fields, targets[0].n, names, sizeof names), err);
         if (bind_value(bind, target, row, value, path_join(inner, sizeof inner, path, key), err))
             return err->code;
     }

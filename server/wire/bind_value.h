@@ -11,6 +11,8 @@
 
 /* "an object", "a string" ...: for messages. */
 const char *bind_json_word(const json_t *value);
+/* There is no such field; `names` are those there are. Keys that are no plain words are quoted: [""]. */
+int bind_unknown_member(const char *key, const char *names, struct pe_error *err);
 /* All members of an object into a struct. `path` is where the object stands in the document, "" at the root;
  * errors come out relative to it. `skip` is a member that was read already, or NULL. */
 int bind_members(struct bind *bind, const struct bind_target *targets, size_t n_targets, const json_t *object,

@@ -23,6 +23,9 @@ enum server_code {
     SERVER_CODE_END
 };
 
+/* Enough for any problem: path and text of struct pe_error in escapes of at most 6 bytes each. */
+#define PROBLEM_ROOM 4096
+
 int problem_status(int code);
 const char *problem_slug(int code);
 /* The body of a failure into text, cut to size never in the middle of its syntax; returns its length. */

@@ -17,7 +17,9 @@
     X(buffers)           \
     X(call)              \
     X(call_bad)          \
+    X(call_batch)        \
     X(call_body)         \
+    X(call_http)         \
     X(config)            \
     X(cpus)              \
     X(dtype)             \

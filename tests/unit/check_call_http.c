@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Methods, headers, entity tags, deadlines and refusals: what HTTP asks of the service.
+ */
+#include "call_run.h"
+#include "suites.h"
+#include "wire/problem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TARGET "/v1/encode?type=sinusoidal&d_model=4&positions=0:3"
+
+static struct call_ground ground;
+
+static void setup(void) {
+    call_ground_open(&ground);
+}
+
+static void teardown(void) {
+    call_ground_close(&ground);
+}
+
+static void expect(struct call_try *try, int status, const char *slug, const char *field,
+                   const char *detail) {
+    call_expect_problem(&ground, try, status, slug, field, detail);
+}
+
+START_TEST(unknown_paths) {
+    static const char *const targets[] = {
+        "/nope",       "/v1", "/v1/encode/",       "/v1/encodings/", "/V1/encode",      "//v1/encode",
+        "/v1//encode", "*",   "/v1/encodings/a/b", "/v1/encode%2f",  "/v1/../v1/encode"};
+    for (size_t i = 0; i < PE_COUNT(targets); i++) {
+        char request[100];
+        snprintf(request, sizeof request, "GET %s", targets[i]);
+        struct call_try try = {.request = request};
+        expect(&try, 404, "not_found", "path", NULL);
+        ck_assert_str_eq(call_route_name(try.call), "unmatched");
+        call_try_close(&try);
+    }
+    struct call_try type = {.request = "GET /v1/encodings/nope"};
+    expect(&type, 404, "not_found", "path", "there is no type of encoding \"nope\"");
+    call_try_close(&type);
+    struct call_try table = {.request = "GET /v1/tables/nope"};
+    expect(&table, 404, "not_found", "path", NULL);
+    call_try_close(&table);
+}
+END_TEST
+
+START_TEST(targets_in_other_spellings) {
+    static const char *const targets[] = {"http://host:8080" TARGET,
+                                          "/v1/%65ncode?type=sinusoidal&d_model=4&positions=0:3",
+                                          "/v1/encode?&type=sinusoidal&&d_model=4&positions=0%3a3&",
+                                          "/v1/encode?positions=0:3&d%5fmodel=4&type=sinusoidal"};
+    struct call_try plain = {.request = "GET " TARGET};
+    call_try(&ground, &plain);
+    for (size_t i = 0; i < PE_COUNT(targets); i++) {
+        char request[150];
+        snprintf(request, sizeof request, "GET %s", targets[i]);
+        struct call_try try = {.request = request};
+        call_try(&ground, &try);
+        ck_assert_str_eq(try.reply, plain.reply);
+        ck_assert_str_eq(call_route_name(try.call), "GET /v1/encode");
+        call_try_close(&try);
+    }
+    call_try_close(&plain);
+}
+END_TEST
+
+START_TEST(methods) {
+    static const struct {
+        const char *request, *allow;
+    } wrong[] = {
+        {"DELETE " TARGET, "GET, HEAD, POST, OPTIONS"},
+        {"PUT /v1/apply", "POST, OPTIONS"},
+        {"GET /v1/apply", "POST, OPTIONS"},
+        {"HEAD /v1/batch", "POST, OPTIONS"},
+        {"POST /v1/version", "GET, HEAD, OPTIONS"},
+        {"PATCH /healthz", "GET, HEAD, OPTIONS"},
+    };
+    for (size_t i = 0; i < PE_COUNT(wrong); i++) {
+        struct call_try try = {.request = wrong[i].request};
+        if (wrong[i].request[0] == 'H') {
+            call_try(&ground, &try);
+            ck_assert_int_eq(try.status, 405);
+        } else {
+            expect(&try, 405, "method_not_allowed", "method", NULL);
+        }
+        ck_assert_str_eq(call_try_header(&try, "Allow"), wrong[i].allow);
+        call_try_close(&try);
+    }
+    struct call_try unknown = {.request = "BREW /v1/encode"};
+    expect(&unknown, 501, "not_implemented", "method", "\"BREW\" is not a method known here");
+    call_try_close(&unknown);
+    struct call_try small = {.request = "get /v1/encode"}; /* methods are case-sensitive */
+    expect(&small, 501, "not_implemented", "method", "\"get\" is not a method known here");
+    call_try_close(&small);
+    struct call_try options = {.request = "OPTIONS /v1/shift"};
+    call_try(&ground, &options);
+    ck_assert_int_eq(options.status, 204);
+    ck_assert_uint_eq(options.reply_n, 0);
+    ck_assert_str_eq(call_try_header(&options, "Allow"), "GET, HEAD, POST, OPTIONS");
+    call_try_close(&options);
+}
+END_TEST
+
+/* HEAD says what GET would, buffered or streamed. */
+START_TEST(head_as_get) {
+    static const char *const targets[] = {
+        TARGET, TARGET "&format=npy", "/v1/version",
+        "/v1/encode?type=sinusoidal&d_model=64&positions=0:4000&format=raw"};
+    static const char *const names[] = {"Content-Type", "ETag",           "Cache-Control",
+                                        "Vary",         "X-Posenc-Shape", "X-Posenc-Encoding"};
+    for (size_t i = 0; i < PE_COUNT(targets); i++) {
+        char of_get[150], of_head[150];
+        snprintf(of_get, sizeof of_get, "GET %s", targets[i]);
+        snprintf(of_head, sizeof of_head, "HEAD %s", targets[i]);
+        struct call_try get = {.request = of_get}, head = {.request = of_head};
+        call_try(&ground, &get);
+        call_try(&ground, &head);
+        ck_assert_int_eq(head.status, 200);
+        ck_assert_int_eq(call_reply(head.call)->length, call_reply(get.call)->length);
+        for (size_t k = 0; k < PE_COUNT(names); k++)
+            ck_assert_str_eq(call_try_header(&head, names[k]), call_try_header(&get, names[k]));
+        call_try_close(&get);
+        call_try_close(&head);
+    }
+}
+END_TEST
+
+START_TEST(entity_tags) {
+    struct call_try first = {.request = "GET " TARGET};
+    call_try(&ground, &first);
+    char tag[40], list[100];
+    snprintf(tag, sizeof tag, "%s", call_try_header(&first, "ETag"));
+    ck_assert_uint_eq(strlen(tag), 18);
+    const char *const matching[] = {tag, "*", list};
+    snprintf(list, sizeof list, "\"x\" , W/%s,\"y\"", tag);
+    for (size_t i = 0; i < PE_COUNT(matching); i++) {
+        struct call_try again = {.request = "GET " TARGET, .head.if_none_match = matching[i]};
+        call_try(&ground, &again);
+        ck_assert_int_eq(again.status, 304);
+        ck_assert_uint_eq(again.reply_n, 0);
+        ck_assert_uint_eq(again.n_parts, 0); /* answered before anything is computed */
+        ck_assert_str_eq(call_try_header(&again, "ETag"), tag);
+        ck_assert_str_eq(call_try_header(&again, "Content-Type"), "");
+        call_try_close(&again);
+    }
+    /* Another format, element type, spelling, encoding: another tag. */
+    static const char *const others[] = {"&format=csv", "&dtype=float64", "&flat=1", "&base=9999"};
+    for (size_t i = 0; i < PE_COUNT(others); i++) {
+        char request[150];
+        snprintf(request, sizeof request, "GET " TARGET "%s", others[i]);
+        struct call_try other = {.request = request, .head.if_none_match = tag};
+        call_try(&ground, &other);
+        ck_assert_int_eq(other.status, 200);
+        ck_assert_str_ne(call_try_header(&other, "ETag"), tag);
+        call_try_close(&other);
+    }
+    struct call_try accept = {.request = "GET " TARGET, .head.if_none_match = tag, .head.accept = "text/csv"};
+    call_try(&ground, &accept);
+    ck_assert_int_eq(accept.status, 200);
+    call_try_close(&accept);
+    struct call_try post = {.request = "POST /v1/encode?type=none", .head.if_none_match = "*"};
+    call_try(&ground, &post);
+    ck_assert_int_eq(post.status, 400);
+    ck_assert_str_eq(call_try_header(&post, "ETag"), "");
+    call_try_close(&post);
+    call_try_close(&first);
+}
+END_TEST
+
+/* A wrong request is told so although the client says that it has the answer. */
+START_TEST(checked_before_the_tag) {
+    struct call_try try = {.request = "GET /v1/encode?type=sinusoidal&d_model=0&positions=0:3",
+                           .head.if_none_match = "*"};
+    expect(&try, 400, "range", "encoding.d_model", NULL);
+    call_try_close(&try);
+}
+END_TEST
+
+START_TEST(headers_of_replies) {
+    struct call_try made = {.request = "GET " TARGET "&format=raw",
+                            .head.request_id = "abc-1",
+                            .head.traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"};
+    call_try(&ground, &made);
+    ck_assert_str_eq(call_try_header(&made, "Content-Type"), "application/octet-stream");
+    ck_assert_str_eq(call_try_header(&made, "X-Request-Id"), "abc-1");
+    ck_assert_str_eq(call_try_header(&made, "X-Content-Type-Options"), "nosniff");
+    ck_assert_str_eq(call_try_header(&made, "X-Posenc-Shape"), "3,4");
+    ck_assert_str_eq(call_try_header(&made, "X-Posenc-Dtype"), "float32");
+    ck_assert_str_eq(call_try_header(&made, "Vary"), "Accept, Accept-Encoding");
+    ck_assert_str_eq(call_try_header(&made, "X-Posenc-Encoding"),
+                     "{\"type\":\"sinusoidal\",\"d_model\":4,\"base\":10000.0,\"layout\":\"interleaved\","
+                     "\"order\":\"sin_cos\",\"denominator\":\"half\",\"odd\":\"truncate\","
+                     "\"position_scale\":1.0,\"offset\":0.0}");
+    ck_assert_ptr_nonnull(strstr(call_try_header(&made, "Server-Timing"), "compute;dur="));
+    ck_assert_str_eq(call_traceparent(made.call), made.head.traceparent);
+    call_try_close(&made);
+    struct call_try streamed = {.request = "GET /v1/encode?type=random&d_model=64&positions=0:4000"};
+    call_try(&ground, &streamed);
+    ck_assert_str_eq(call_try_header(&streamed, "Server-Timing"), "");
+    call_try_close(&streamed);
+}
+END_TEST
+
+START_TEST(ids_that_are_not_taken) {
+    char large[140];
+    memset(large, 'x', sizeof large - 1);
+    large[sizeof large - 1] = '\0';
+    const char *const ids[] = {"", "a b", "a\nb", "\xc3\xa4", large};
+    for (size_t i = 0; i < PE_COUNT(ids); i++) {
+        struct call_try try = {.request = "GET /v1/version", .head.request_id = ids[i]};
+        call_try(&ground, &try);
+        ck_assert_str_ne(call_try_header(&try, "X-Request-Id"), ids[i]);
+        ck_assert_uint_eq(strlen(call_try_header(&try, "X-Request-Id")), 24);
+        call_try_close(&try);
+    }
+    static const char *const parents[] = {"00-00000000000000000000000000000000-b7ad6b7169203331-01", "00-x",
+                                          "", "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+                                          "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"};
+    for (size_t i = 0; i < PE_COUNT(parents); i++) {
+        struct call_try try = {.request = "GET /v1/version", .head.traceparent = parents[i]};
+        call_try(&ground, &try);
+        ck_assert_ptr_null(call_traceparent(try.call));
+        call_try_close(&try);
+    }
+}
+END_TEST
+
+START_TEST(deadlines) {
+    static const char *const bad[] = {"0", "-1", "x", "", " 5", "0x10", "1e10", "nan", "5 "};
+    for (size_t i = 0; i < PE_COUNT(bad); i++) {
+        struct call_try try = {.request = "GET " TARGET, .head.timeout_ms = bad[i]};
+        expect(&try, 400, "range", "X-Posenc-Timeout-Ms", NULL);
+        ck_assert_str_eq(call_route_name(try.call), "unmatched");
+        call_try_close(&try);
+    }
+    static const struct {
+        const char *asked;
+        int64_t ms;
+    } good[] = {{NULL, 30000}, {"1500", 1500}, {"1.5e3", 1500}, {"1000000", 30000}};
+    for (size_t i = 0; i < PE_COUNT(good); i++) {
+        struct call_try try = {.request = "GET " TARGET, .head.timeout_ms = good[i].asked};
+        call_try(&ground, &try);
+        ck_assert_int_eq(try.status, 200);
+        ck_assert_int_eq(call_deadline_ns(try.call) - call_times(try.call)->open, good[i].ms * 1000000);
+        call_try_close(&try);
+    }
+}
+END_TEST
+
+START_TEST(stopped_calls) {
+    static const struct {
+        enum call_stop_reason reason;
+        int status;
+        const char *slug;
+    } rows[] = {{CALL_STOP_DEADLINE, 504, "deadline"},
+                {CALL_STOP_SHUTDOWN, 503, "draining"},
+                {CALL_STOP_CLIENT_GONE, 503, "draining"}};
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        struct call_try try = {.request = "GET " TARGET, .stop = rows[i].reason};
+        expect(&try, rows[i].status, rows[i].slug, "body", NULL);
+        call_stop(try.call, CALL_STOP_CLIENT_GONE); /* the first reason stays; the answer too */
+        ck_assert_int_eq(call_reply(try.call)->status, rows[i].status);
+        call_try_close(&try);
+    }
+}
+END_TEST
+
+/* The pool may refuse a call at any moment before its reply is sent. */
+START_TEST(refused_calls) {
+    const struct call_head head = {.method = "GET", .target = TARGET, .content_length = -1};
+    for (int step = 0; step < 4; step++) {
+        struct call *call = call_open(&ground.service, &head);
+        if (step > 0)
+            call_finish(call);
+        if (step > 1)
+            call_run(call, 0);
+        if (step > 2)
+            call_write(call);
+        call_refuse(call, SERVER_BUSY, "the queue is full");
+        ck_assert_int_eq(call_reply(call)->status, 503);
+        ck_assert_uint_eq(call_work(call)->n_parts, 0);
+        char text[600];
+        size_t n = call_pull(call, text, sizeof text - 1);
+        text[n] = '\0';
+        ck_assert_ptr_nonnull(strstr(text, "\"detail\":\"the queue is full\""));
+        ck_assert_int_eq(call_reply(call)->length, (int64_t)n);
+        call_close(call);
+    }
+}
+END_TEST
+
+START_TEST(accepted_formats) {
+    static const struct {
+        const char *query, *accept, *type; /* type NULL: 406 */
+    } rows[] = {
+        {"", NULL, "application/json"},
+        {"", "", "application/json"},
+        {"", "*/*", "application/json"},
+        {"", "application/*", "application/json"},
+        {"", "text/html,application/xhtml+xml,*/*;q=0.8", "application/json"},
+        {"", "application/x-npy", "application/x-npy"},
+        {"", "Application/NPY", "application/x-npy"},
+        {"", "text/csv;q=0.2, application/octet-stream;q=0.9", "application/octet-stream"},
+        {"", "text/csv; q=0.9 , application/octet-stream;q=0.2", "text/csv"},
+        {"", "application/vnd.safetensors, */*;q=0.1", "application/x-safetensors"},
+        {"", "text/html", NULL},
+        {"", "text/csv;q=0", NULL},
+        {"&format=csv", "text/html", "text/csv"},
+        {"&format=csv", "application/x-npy", "text/csv"},
+    };
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        char request[150];
+        snprintf(request, sizeof request, "GET " TARGET "%s", rows[i].query);
+        struct call_try try = {.request = request, .head.accept = rows[i].accept};
+        if (rows[i].type) {
+            call_try(&ground, &try);
+            ck_assert_str_eq(call_try_header(&try, "Content-Type"), rows[i].type);
+        } else {
+            expect(&try, 406, "not_acceptable", "Accept", NULL);
+        }
+        call_try_close(&try);
+    }
+}
+END_TEST
+
+START_TEST(the_admin_listener) {
+    static const struct {
+        const char *request;
+        int status;
+    } rows[] = {{"GET /healthz", 200}, {"GET /readyz", 200}, {"GET /metrics", 200},
+                {"GET /", 404},        {"GET " TARGET, 404}, {"POST /v1/apply", 404}};
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        struct call_try try = {.request = rows[i].request, .head.admin = true};
+        call_try(&ground, &try);
+        ck_assert_int_eq(try.status, rows[i].status);
+        call_try_close(&try);
+    }
+}
+END_TEST
+
+Suite *call_http_suite(void) {
+    Suite *suite = suite_create("call_http");
+    TCase *tests = tcase_create("methods and headers");
+    suite_add_tcase(suite, tests);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, unknown_paths);
+    tcase_add_test(tests, targets_in_other_spellings);
+    tcase_add_test(tests, methods);
+    tcase_add_test(tests, head_as_get);
+    tcase_add_test(tests, entity_tags);
+    tcase_add_test(tests, checked_before_the_tag);
+    tcase_add_test(tests, headers_of_replies);
+    tcase_add_test(tests, ids_that_are_not_taken);
+    tcase_add_test(tests, deadlines);
+    tcase_add_test(tests, stopped_calls);
+    tcase_add_test(tests, refused_calls);
+    tcase_add_test(tests, accepted_formats);
+    tcase_add_test(tests, the_admin_listener);
+    return suite;
+}
