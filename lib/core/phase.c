@@ -5,7 +5,8 @@
  *
  *     frac(x * t) = (x * floor(t * 2^192)) mod 2^192        for a whole x below 2^64: three multiplications
  *
- * and a fractional x = m * 2^-f is the same product shifted right by f. 128 bits of it are kept. In floating
+ * and a fractional x = m * 2^-f is the same product shifted right by f; scaled and offset positions take more
+ * words. 128 bits of it are kept. In floating
  * point the same step costs 2^-53 of x*t, which at a million is already more than float32 shows and at 2^53
  * is a whole radian.
  *
@@ -17,8 +18,9 @@
  * Rounding is decided as Ziv did: if every number within the error bound of the 64-bit value rounds to the
  * same element, that element is right. If not (one in 2^34 for float32), or if the folded phase is so small
  * that 128 bits say too little about it, the element is computed again with 448 bits (core/wide.h). sin and
- * cos of x*omega are transcendental for x != 0, so no value lies on a boundary and 448 bits always decide.
- * float64 leaves only 11 bits for the test and takes the 64-bit value as it is: at most 0.51 units.
+ * cos of x*omega are transcendental for x != 0, so no value lies on a boundary and 448 bits decide in
+ * practice: that they would not is as likely as a run of 200 equal bits. float64 leaves only 11 bits for the
+ * test and takes the 64-bit value as it is: at most 0.51 units of the last place.
  *
  * Error of the 64-bit values, in units of 2^-64 of the value: the fraction is off by at most 3 of 2^-128
  * turns and is at least 2^-64 (3 units); its mantissa, 2*pi and their product are cut once each (6); the
@@ -78,7 +80,7 @@ void pe_turn_of(struct pe_turn *turn, const struct pe_wide *turns) {
     turn->exact = *turns;
     memset(turn->fraction, 0, sizeof turn->fraction);
     if (turns->exponent <= 0) /* t < 1 */
-        pe_wide_fixed(turns, 192, turn->fraction);
+        pe_wide_fixed(turns, 256, turn->fraction);
 }
 
 /* x. Where one term is so much smaller that it would fall off the end of the other, a stand-in at the end
@@ -104,7 +106,6 @@ static bool is_whole(double v) {
 /* |x| = m * 2^-fraction_bits, 0 < m < 2^53. Far below 2^-128 nothing of it is left in fixed. */
 static void place_double(struct pe_place *place, uint64_t m, int fraction_bits) {
     int top = top_bit(m);
-    place->narrow = true;
     place->n_fixed = 1;
     place->fixed[0] = fraction_bits <= 192 ? m : 0;
     place->fraction_bits = fraction_bits <= 192 ? fraction_bits : 192;
@@ -119,11 +120,10 @@ static void place_general(struct pe_place *place) {
     place->negative = x.sign < 0;
     place->top = pe_wide_top(&x);
     place->exponent = x.exponent;
-    place->narrow = x.exponent <= 64;
     place->n_fixed = 1;
-    if (place->narrow && !pe_wide_fixed(&x, 0, place->fixed)) {
+    if (x.exponent > 64 || !pe_wide_fixed(&x, 0, place->fixed)) {
         pe_wide_fixed(&x, 128, place->fixed);
-        place->n_fixed = 3;
+        place->n_fixed = 4;
         place->fraction_bits = 128;
     }
 }
@@ -137,10 +137,11 @@ void pe_place_of(struct pe_place *place, double position, double scale, double o
     place->zero = x == 0;
     place->negative = x < 0;
     if (is_whole(position) && is_whole(scale) && is_whole(offset) && is_whole(product) && is_whole(x)) {
-        if (x != 0) /* whole numbers all the way, the usual case: doubles have computed x exactly */
+        /* whole numbers all the way, the usual case: doubles have computed x exactly */
+        if (x != 0)
             place_double(place, (uint64_t)magnitude, 0);
-    } else if (scale == 1 && offset == 0 && field > 0 &&
-               magnitude < PE_POSITION_MAX) { /* x is the position */
+    } else if (scale == 1 && offset == 0 && field > 0 && magnitude < PE_POSITION_MAX) {
+        /* x is the position */
         place_double(place, (bits & (UINT64_MAX >> 12)) | UINT64_C(1) << 52, 1075 - field);
     } else {
         place_general(place);
@@ -151,47 +152,51 @@ bool pe_place_is(const struct pe_place *place, int64_t value) {
     uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     if (place->zero || value == 0)
         return place->zero && value == 0;
-    return place->narrow && place->fraction_bits == 0 && place->negative == (value < 0) &&
-           place->fixed[0] == magnitude;
+    return place->fraction_bits == 0 && place->negative == (value < 0) && place->fixed[0] == magnitude;
 }
 
-/* ---- The phase, as a 128-bit fraction of a turn ---------------------------------------------------------
- */
+/* ---- The phase, as a 128-bit fraction of a turn ------------------------------------------------------- */
 
-/* product [7] += m * t * 2^(64*at). */
-static void add_product(uint64_t *product, uint64_t m, const uint64_t t[3], int at) {
+/* product [9] += m * t [n] * 2^(64*at). */
+static void add_product(uint64_t *product, uint64_t m, const uint64_t *t, int n, int at) {
     uint64_t carry = 0;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < n; i++) {
         uint64_t low, high = mul_high(m, t[i], &low);
         low += carry;
         high += low < carry;
         product[at + i] += low;
         carry = high + (product[at + i] < low);
     }
-    product[at + 3] += carry;
+    product[at + n] += carry;
 }
 
-/* The product counts in 2^-(192 + fraction_bits): the 128 bits behind the point start 64 + fraction_bits up.
- */
-static void fraction_shifted(const struct pe_place *place, const uint64_t t[3], uint64_t f[2]) {
-    uint64_t product[7] = {0};
-    int word = 1 + place->fraction_bits / 64, bit = place->fraction_bits % 64;
-    for (int i = 0; i < place->n_fixed; i++)
-        add_product(product, place->fixed[i], t, i);
+/* One word of x and 192 bits of t: the product counts in 2^-(192 + fraction_bits), so the 128 bits behind the
+ * point start 64 + fraction_bits up. Four words and 256 bits: it counts in 2^-(256 + 128). */
+static void fraction_long(const struct pe_place *place, const uint64_t t[4], uint64_t f[2]) {
+    uint64_t product[9] = {0};
+    int word = 4, bit = 0;
+    if (place->n_fixed == 1) {
+        add_product(product, place->fixed[0], t + 1, 3, 0);
+        word = 1 + place->fraction_bits / 64;
+        bit = place->fraction_bits % 64;
+    } else {
+        for (int i = 0; i < 4; i++)
+            add_product(product, place->fixed[i], t, 4, i);
+    }
     for (int i = 0; i < 2; i++)
         f[i] = bit == 0 ? product[word + i] : product[word + i] >> bit | product[word + i + 1] << (64 - bit);
 }
 
 /* f = floor(|x| * t * 2^128) mod 2^128, short by at most 3. */
-static INLINE void fraction_of(const struct pe_place *place, const uint64_t t[3], uint64_t f[2]) {
+static INLINE void fraction_of(const struct pe_place *place, const uint64_t t[4], uint64_t f[2]) {
     if (place->fraction_bits != 0) {
-        fraction_shifted(place, t, f);
+        fraction_long(place, t, f);
         return;
     }
     uint64_t x = place->fixed[0], low, unused;
-    uint64_t high = mul_high(x, t[1], &low);
-    f[0] = low + mul_high(x, t[0], &unused);
-    f[1] = high + (f[0] < low) + x * t[2];
+    uint64_t high = mul_high(x, t[2], &low);
+    f[0] = low + mul_high(x, t[1], &unused);
+    f[1] = high + (f[0] < low) + x * t[3];
 }
 
 /* ---- sin and cos --------------------------------------------------------------------------------------- */
@@ -260,9 +265,9 @@ static INLINE bool pair_fast(const struct pe_place *place, const struct pe_turn 
     unsigned quarter = (unsigned)((f[1] + (UINT64_C(1) << 61)) >> 62); /* the nearest */
     uint64_t high = f[1] - ((uint64_t)quarter << 62), low = f[0];
     bool minus = high >> 63;
-    high ^= 0 - (uint64_t)minus; /* -r - 2^-128: the fraction was short by up to 2 of that */
+    high ^= 0 - (uint64_t)minus; /* -r - 2^-128: the fraction was short by up to 3 of that */
     low ^= 0 - (uint64_t)minus;
-    if (high == 0 || turn->exact.exponent > 0) /* t >= 1 has no fraction */
+    if (high == 0)
         return false;
     int top = top_bit(high); /* at most 61 */
     uint64_t product_low, product = mul_high(high << (63 - top) | low >> (top + 1), TWO_PI, &product_low);
@@ -311,8 +316,7 @@ static void pair_exact(const struct pe_place *place, const struct pe_turn *turn,
     cos->negative &= cos->mantissa != 0;
 }
 
-/* ---- Rounding to the element type -----------------------------------------------------------------------
- */
+/* ---- Rounding to the element type ---------------------------------------------------------------------- */
 
 struct format {
     int bits;         /* of the mantissa, with the hidden one */
@@ -328,8 +332,7 @@ static const struct format formats[PE_DTYPE_COUNT] = {
     [PE_DTYPE_BF16] = {8, -126, 15, false},
 };
 
-/* Bits of the mantissa that the format keeps at this exponent: fewer for subnormals, 0 or less for nothing.
- */
+/* Bits of the mantissa that the format keeps at this exponent: fewer for subnormals, down to none. */
 static INLINE int kept_bits(const struct format *format, int exponent) {
     int below = format->exponent_min - exponent;
     return below > 0 ? format->bits - below : format->bits;
@@ -340,11 +343,11 @@ static INLINE int kept_bits_fast(const struct format *format, int exponent) {
     return format->exponent_min < -65 ? format->bits : kept_bits(format, exponent);
 }
 
-/* Does a boundary between two elements lie within BOUND of the value? */
+/* Does a boundary between two elements lie within BOUND of the value? Where no bit is kept, the boundary is
+ * half of the smallest subnormal: below a mantissa of 2^63 with kept 0, above one of 2^64 with kept -1. */
 static INLINE bool undecided(const struct value *v, int kept) {
-    if (kept <= 0) /* next to half of the smallest subnormal, mantissa 2^63 with 0 bits kept, or 0 itself */
-        return kept == 0 ? v->mantissa - (UINT64_C(1) << 63) <= BOUND
-                         : kept == -1 && 0 - v->mantissa <= BOUND;
+    if (kept < 0)
+        return kept == -1 && 0 - v->mantissa <= BOUND;
     uint64_t half = UINT64_C(1) << (63 - kept);
     return ((v->mantissa - half + BOUND) & (2 * half - 1)) <= 2 * BOUND;
 }
@@ -355,8 +358,8 @@ static INLINE bool undecided(const struct value *v, int kept) {
 static INLINE uint64_t pack(const struct value *v, const struct format *format, int kept) {
     int exponent = v->exponent - format->exponent_min;
     uint64_t sign = (uint64_t)v->negative << format->sign_bit;
-    if (kept <= 0) /* below the smallest subnormal: it or zero */
-        return sign | (kept == 0 && v->mantissa > UINT64_C(1) << 63);
+    if (kept < 0) /* below half of the smallest subnormal */
+        return sign;
     uint64_t whole = ((v->mantissa >> (63 - kept)) + 1) >> 1;
     return sign | (whole + ((uint64_t)(kept < format->bits ? 0 : exponent) << (format->bits - 1)));
 }
@@ -409,7 +412,7 @@ static INLINE void row(const struct pe_place *place, const struct pe_turn *turns
     char *sin = out->sin, *cos = out->cos;
     for (size_t i = 0; i < n; i++) {
         struct value s, c;
-        if (place->narrow && pair_fast(place, &turns[i], &s, &c) &&
+        if (pair_fast(place, &turns[i], &s, &c) &&
             (format->certain || (!undecided(&s, kept_bits_fast(format, s.exponent)) &&
                                  !undecided(&c, kept_bits_fast(format, c.exponent))))) {
             if (sin)

@@ -17,7 +17,8 @@
 #include "posenc.h"
 
 struct pe_turn {
-    uint64_t fraction[3]; /* floor(t * 2^192) mod 2^192, least significant first */
+    /* floor(t * 2^256), least significant first; 0 for t >= 1, which has no fast path */
+    uint64_t fraction[4];
     struct pe_wide exact; /* t > 0 */
 };
 
@@ -30,10 +31,9 @@ struct pe_place {
     double position, scale, offset;
     bool zero;         /* x = 0, and what follows means nothing */
     bool negative;     /* x < 0 */
-    bool narrow;       /* |x| < 2^64, and fixed holds it */
-    int n_fixed;       /* words of fixed in use, 1 or 3 */
-    int fraction_bits; /* 0 for whole numbers and for these alone; at most 192 */
-    uint64_t fixed[3]; /* floor(|x| * 2^fraction_bits), least significant first; exact, or to 2^-128 */
+    int n_fixed;       /* words of fixed in use: 1, or 4 with fraction_bits 128 */
+    int fraction_bits; /* at most 192; 0 exactly for whole numbers below 2^64 */
+    uint64_t fixed[4]; /* floor(|x| * 2^fraction_bits), least significant first; exact, or to 2^-128 */
     uint64_t top;      /* |x| = top * 2^(exponent-64), cut; the top bit is set */
     int32_t exponent;
 };

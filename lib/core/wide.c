@@ -228,7 +228,7 @@ double pe_wide_double(const struct pe_wide *a) {
     int32_t exponent = a->exponent;
     if (a->sign == 0 || exponent < -1000)
         return 0;
-    uint64_t mantissa = ((uint64_t)a->limb[N - 1] << 32 | a->limb[N - 2]) >> 11;
+    uint64_t mantissa = pe_wide_top(a) >> 11;
     uint64_t bits = (uint64_t)(exponent + 1022) << 52 | (mantissa & ((UINT64_C(1) << 52) - 1));
     double value;
     memcpy(&value, &bits, sizeof value);
@@ -236,15 +236,12 @@ double pe_wide_double(const struct pe_wide *a) {
 }
 
 uint64_t pe_wide_top(const struct pe_wide *a) {
-    uint32_t rest = 0;
-    for (int i = 0; i < N - 2; i++)
-        rest |= a->limb[i];
-    return ((uint64_t)a->limb[N - 1] << 32 | a->limb[N - 2]) | (rest != 0);
+    return (uint64_t)a->limb[N - 1] << 32 | a->limb[N - 2];
 }
 
-bool pe_wide_fixed(const struct pe_wide *a, int shift, uint64_t m[3]) {
+bool pe_wide_fixed(const struct pe_wide *a, int shift, uint64_t m[4]) {
     uint32_t limb[N];
-    int drop = PE_WIDE_BITS - a->exponent - shift, zeros = 0; /* at least 448 - 192 */
+    int drop = PE_WIDE_BITS - a->exponent - shift, zeros = 0; /* at least 448 - 256 */
     memset(limb, 0, sizeof limb);
     while (zeros < PE_WIDE_BITS && !(a->limb[zeros / 32] >> zeros % 32 & 1))
         zeros++;
@@ -252,7 +249,7 @@ bool pe_wide_fixed(const struct pe_wide *a, int shift, uint64_t m[3]) {
         memcpy(limb, a->limb, sizeof limb);
         limbs_shift_right(limb, N, drop);
     }
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         m[i] = (uint64_t)limb[2 * i + 1] << 32 | limb[2 * i];
     return zeros >= drop;
 }

@@ -33,14 +33,13 @@ void pe_wide_mul_small(struct pe_wide *out, const struct pe_wide *a, uint32_t b)
 void pe_wide_div_small(struct pe_wide *out, const struct pe_wide *a, uint32_t b);        /* b > 0 */
 void pe_wide_div(struct pe_wide *out, const struct pe_wide *a, const struct pe_wide *b); /* b not zero */
 
-/* The double next below |value| in magnitude: a first approximation. */
+/* Cut to a double: a first approximation. 0 below 2^-1000. */
 double pe_wide_double(const struct pe_wide *a);
-/* The top 64 bits of the mantissa; the lowest of them is also set if any bit below is ("sticky"), which
- * keeps every later rounding to 62 bits or fewer right. Zero for zero. */
+/* The top 64 bits of the mantissa; 0 for zero. */
 uint64_t pe_wide_top(const struct pe_wide *a);
-/* floor(|a| * 2^shift) into m [3], least significant first, for |a| * 2^shift < 2^192. Returns whether that
+/* floor(|a| * 2^shift) into m [4], least significant first, for |a| * 2^shift < 2^256. Returns whether that
  * is exact. */
-bool pe_wide_fixed(const struct pe_wide *a, int shift, uint64_t m[3]);
+bool pe_wide_fixed(const struct pe_wide *a, int shift, uint64_t m[4]);
 /* The nearest whole number to a >= 0 (exponent < 448) into out; returns its two lowest bits. */
 unsigned pe_wide_round(struct pe_wide *out, const struct pe_wide *a);
 

@@ -47,11 +47,11 @@ static const struct pe_choice orders[] = {
     {NULL, 0, NULL}};
 static const struct pe_choice denominators[] = {
     {"half", DENOMINATOR_HALF,
-     "exponent 2i/w: the paper, Marian, RoFormer, keras-hub, DiT, GLIDE (downscale_freq_shift 0)"},
+     "exponent 2i/w: the paper, keras-hub, RoFormer, Pegasus and Marian in transformers, DiT, GLIDE "
+     "(downscale_freq_shift 0)"},
     {"half_minus_one", DENOMINATOR_HALF_MINUS_ONE,
-     "exponent 2i/(w-2), so that the last frequency is 1/base: tensor2tensor, fairseq, M2M100 and NLLB, "
-     "Whisper, DDPM "
-     "(downscale_freq_shift 1)"},
+     "exponent 2i/(w-2), so that the last frequency is 1/base: tensor2tensor, fairseq, Marian itself, M2M100 "
+     "and NLLB, Whisper, DDPM (downscale_freq_shift 1)"},
     {NULL, 0, NULL}};
 static const struct pe_choice odds[] = {
     {"truncate", ODD_TRUNCATE,
@@ -208,6 +208,10 @@ static void shift(const struct pe_plan_view *view, double distance, size_t pair,
     columns[1] = plan->second + pair * plan->step;
 }
 
+static double row_cost_ns(const struct pe_plan_view *view) {
+    return 60 + 12 * (double)view->width;
+}
+
 const struct pe_encoding pe_sinusoidal = {
     .info =
         {.type = "sinusoidal",
@@ -227,4 +231,5 @@ const struct pe_encoding pe_sinusoidal = {
     .encode = encode,
     .shift_pairs = shift_pairs,
     .shift = shift,
+    .row_cost_ns = row_cost_ns,
 };

@@ -235,7 +235,8 @@ static void check_column(struct bench *b, double p, int column) {
 /* ---- Random positions ---------------------------------------------------------------------------------- */
 
 static const double bases[] = {10000, 500000, 10, 10000, 1e6, 1, 2, 65536, 1.5, 123.456, 1e12, 1e300};
-static const double scales[] = {1, 1, 1, 1, -1, 1000, 0.5, 0.1, 6.283185307179586, 1e-9, 1 / 3.0, 1048577};
+static const double scales[] = {1,    1,       1,       1,   -1, 1000, 0.5, 0.1, 6.283185307179586,
+                                1e-9, 1 / 3.0, 1048577, 1e15};
 static const double offsets[] = {0, 0, 0, 2, -7, 0.25, 0.1, 1e-30, 4503599627370497.5, 1e9};
 static const int widths[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 31, 32, 33, 64, 65, 128, 127};
 static const int wide_widths[] = {512, 513, 1023, 65536}; /* dear: every row is computed whole */
