@@ -4,6 +4,9 @@
  * the tables are the limits of float.h and the published examples of shortest printing.
  */
 #include "suites.h"
+
+#include "posenc.h"
+
 #include <float.h>
 #include <inttypes.h>
 #include <math.h>
