@@ -67,7 +67,7 @@ struct bench {
 
 static void fail(const struct pe_error *err) {
     fprintf(stderr, "exact: %s: %s\n", err->path, err->text);
-    exit(2);
+    abort();
 }
 
 static void set_number(struct bench *b, struct pe_spec *spec, const char *name, double value,
@@ -148,7 +148,7 @@ static void reference_position(struct bench *b, double p) {
     rounded |= mpfr_add_d(b->position, b->position, b->setup.offset, MPFR_RNDN);
     if (rounded) {
         fprintf(stderr, "exact: the reference position was rounded\n");
-        exit(2);
+        abort();
     }
 }
 
@@ -191,7 +191,10 @@ static double ulps(double a, double b) {
 }
 
 static bool same_bits(double a, double b) {
-    return memcmp(&a, &b, sizeof a) == 0;
+    uint64_t i, j;
+    memcpy(&i, &a, sizeof i);
+    memcpy(&j, &b, sizeof j);
+    return i == j;
 }
 
 static void complain(const struct bench *b, double p, int column, enum pe_dtype dtype, double got,
