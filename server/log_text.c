@@ -5,6 +5,8 @@
  */
 #include "log_text.h"
 
+#include "posenc_fields.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,31 +34,8 @@ void log_text_print(struct log_text *out, const char *format, ...) {
     log_text_put(out, text, (size_t)n);
 }
 
-/* Bytes and value of the character at text[0..n); 0 when it is not UTF-8: overlong forms, surrogates and
- * values beyond U+10FFFF are none. */
-static size_t utf8_read(const unsigned char *text, size_t n, unsigned *value) {
-    static const unsigned smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
-    unsigned lead = text[0];
-    size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-    if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4 || length > n) {
-        return 0;
-    }
-    unsigned v = length == 1 ? lead : lead & (0xffU >> (length + 1));
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-        v = v << 6 | (text[i] & 0x3fU);
-    }
-    if (v < smallest[length] || (v >= 0xd800 && v <= 0xdfff) || v > 0x10ffff) {
-        return 0;
-    }
-    *value = v;
-    return length;
-}
-
 /* Characters that could end a line or steer a terminal. */
-static bool is_control(unsigned value) {
+static bool is_control(uint32_t value) {
     return value < 0x20 || (value >= 0x7f && value < 0xa0) || value == 0x2028 || value == 0x2029;
 }
 
@@ -72,8 +51,8 @@ void log_text_escape(struct log_text *out, const char *text, size_t max) {
         n--;
     }
     for (size_t i = 0; i < n;) {
-        unsigned value = 0;
-        size_t length = utf8_read(p + i, n - i, &value);
+        uint32_t value = 0;
+        size_t length = pe_utf8_read(text + i, n - i, &value);
         if (length == 0) {
             log_text_print(out, "\\\\x%02x", (unsigned)p[i]);
         } else if (value == '"' || value == '\\') {
@@ -91,14 +70,13 @@ void log_text_escape(struct log_text *out, const char *text, size_t max) {
 }
 
 bool log_text_plain(const char *text) {
-    const unsigned char *p = (const unsigned char *)text;
     for (size_t n = strlen(text); n > 0;) {
-        unsigned value = 0;
-        size_t length = utf8_read(p, n, &value);
+        uint32_t value = 0;
+        size_t length = pe_utf8_read(text, n, &value);
         if (length == 0 || is_control(value)) {
             return false;
         }
-        p += length;
+        text += length;
         n -= length;
     }
     return true;

@@ -8,7 +8,7 @@
  * they become one line of valid UTF-8, whatever came in, so that replies and log lines can be built of them
  * without another look. What does not fit ends in "...".
  */
-#include "posenc.h"
+#include "posenc_fields.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -47,33 +47,17 @@ const char *pe_code_title(int code) {
     return code >= 0 && code < PE_ERR_COUNT ? codes[code].title : NULL;
 }
 
-/* Bytes of the well-formed UTF-8 sequence at p (Unicode, table 3-7: no surrogates, nothing overlong or beyond
- * U+10FFFF); 0 when there is none. The terminating zero ends every sequence early. */
-static size_t utf8_length(const unsigned char *p) {
-    if (p[0] < 0x80)
-        return 1;
-    const size_t length = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    const unsigned char low = p[0] == 0xe0 ? 0xa0 : p[0] == 0xf0 ? 0x90 : 0x80;
-    const unsigned char high = p[0] == 0xed ? 0x9f : p[0] == 0xf4 ? 0x8f : 0xbf;
-    if (p[0] < 0xc2 || p[0] > 0xf4 || p[1] < low || p[1] > high)
-        return 0;
-    for (size_t i = 2; i < length; i++) {
-        if (p[i] < 0x80 || p[i] > 0xbf)
-            return 0;
-    }
-    return length;
-}
-
 /* One line of valid UTF-8: what is not becomes '?'. */
 static void text_clean(char *text) {
-    unsigned char *p = (unsigned char *)text;
-    while (*p) {
-        size_t length = utf8_length(p);
-        if (length == 0 || *p < 0x20 || *p == 0x7f) {
-            *p = '?';
+    for (size_t left = strlen(text); left > 0;) {
+        uint32_t value;
+        size_t length = pe_utf8_read(text, left, &value);
+        if (length == 0 || value < 0x20 || value == 0x7f) {
+            *text = '?';
             length = 1;
         }
-        p += length;
+        text += length;
+        left -= length;
     }
 }
 

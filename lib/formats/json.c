@@ -6,7 +6,7 @@
  */
 #include "formats/json.h"
 
-#include "formats/utf8.h"
+#include "core/utf8.h"
 
 #include <string.h>
 
@@ -86,13 +86,13 @@ int pe_json_text(struct pe_json *json, const char **text, const char *wanted) {
         return json->err->code;
     *text = json->texts;
     while (json->at < json->end && *json->at != '"') {
-        size_t length = pe_utf8_length(json->at, (size_t)(json->end - json->at));
+        uint32_t code;
+        size_t length = pe_utf8_read((const char *)json->at, (size_t)(json->end - json->at), &code);
         if (length == 0 || *json->at < 0x20)
             return pe_json_fail(json, "a character of UTF-8 that is not a control character");
         memcpy(json->texts, json->at, length);
         bool escaped = *json->at == '\\';
         json->at += length;
-        uint32_t code;
         if (escaped && escape_scan(json, &code))
             return json->err->code;
         json->texts += escaped ? pe_utf8_write(code, json->texts) : length;

@@ -16,7 +16,7 @@
  */
 #include "formats/elements.h"
 #include "formats/json.h"
-#include "formats/utf8.h"
+#include "core/utf8.h"
 
 #include <stdio.h>
 #include <stdlib.h>

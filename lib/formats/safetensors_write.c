@@ -4,7 +4,7 @@
  * sent before the first number has been computed. Spaces fill it up to a multiple of 8, so that the data
  * begin aligned. It is composed twice, first without memory to learn its length.
  */
-#include "formats/utf8.h"
+#include "core/utf8.h"
 #include "posenc.h"
 
 #include <inttypes.h>
@@ -88,7 +88,8 @@ static int name_check(const struct pe_named_tensor *tensors, size_t i, struct pe
     char shown[64];
     pe_utf8_show(name, shown, sizeof shown);
     for (size_t at = 0, left = strlen(name), length; left > 0; at += length, left -= length) {
-        length = pe_utf8_length((const unsigned char *)name + at, left);
+        uint32_t value;
+        length = pe_utf8_read(name + at, left, &value);
         if (length == 0)
             return pe_fail(err, PE_ERR_SYNTAX, "", "the name '%s' is not UTF-8", shown);
     }

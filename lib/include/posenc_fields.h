@@ -156,6 +156,10 @@ PE_API char *pe_choices_names(const struct pe_choice *choices, char *text, size_
 /* The name of a choice's value; NULL when there is none. */
 PE_API const char *pe_choice_name(const struct pe_choice *choices, int value);
 
+/* The character that text[0..left) begins with: its bytes (0 when it is not UTF-8, RFC 3629) and its value.
+ * left > 0. */
+PE_API size_t pe_utf8_read(const char *text, size_t left, uint32_t *value);
+
 /* Rows that several tables share. */
 PE_API extern const struct pe_choice pe_dtype_choices[];   /* enum pe_dtype by name */
 PE_API extern const struct pe_field pe_positions_fields[]; /* struct pe_positions_rule */

@@ -6,7 +6,7 @@
  */
 #include "wire/text.h"
 
-#include "posenc.h"
+#include "posenc_fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,27 +46,6 @@ void text_puts(struct text *text, const char *literal) {
     text_add(text, literal, strlen(literal));
 }
 
-/* The code point at p (of `left` bytes) and its length; U+FFFD and 1 for anything that is not UTF-8. */
-static uint32_t utf8_next(const unsigned char *p, size_t left, size_t *length) {
-    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t n = p[0] < 0x80 ? 1 : p[0] >= 0xf0 && p[0] < 0xf8 ? 4 : p[0] >= 0xe0 ? 3 : p[0] >= 0xc0 ? 2 : 0;
-    *length = 1;
-    if (n == 1)
-        return p[0];
-    if (n == 0 || p[0] >= 0xf8 || n > left)
-        return 0xfffd;
-    uint32_t point = p[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xc0) != 0x80)
-            return 0xfffd;
-        point = point << 6 | (p[i] & 0x3f);
-    }
-    if (point < least[n] || point > 0x10ffff || (point >= 0xd800 && point < 0xe000))
-        return 0xfffd;
-    *length = n;
-    return point;
-}
-
 static void text_escape(struct text *text, uint32_t point) {
     char out[16];
     if (point == '"' || point == '\\')
@@ -82,10 +61,13 @@ static void text_escape(struct text *text, uint32_t point) {
 }
 
 void text_string_n(struct text *text, const char *value, size_t n) {
-    const unsigned char *p = (const unsigned char *)value;
     text_add(text, "\"", 1);
-    for (size_t i = 0, length; i < n; i += length)
-        text_escape(text, utf8_next(p + i, n - i, &length));
+    for (size_t i = 0; i < n;) {
+        uint32_t point;
+        size_t length = pe_utf8_read(value + i, n - i, &point);
+        text_escape(text, length ? point : 0xfffd);
+        i += length ? length : 1;
+    }
     text_add(text, "\"", 1);
 }
 

@@ -6,7 +6,7 @@
  */
 #include "suites.h"
 
-#include "formats/utf8.h"
+#include "core/utf8.h"
 #include "posenc.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * character needs (E0 80, F0 80: two spellings of one name would be two names), no surrogates (ED A0),
  * nothing over 10FFFF (F4 90).
  */
-#include "formats/utf8.h"
+#include "core/utf8.h"
 
 #include <string.h>
 
@@ -18,18 +18,23 @@ static const struct {
 };
 #define N_FORMS (sizeof forms / sizeof *forms)
 
-size_t pe_utf8_length(const unsigned char *text, size_t left) {
+size_t pe_utf8_read(const char *text, size_t left, uint32_t *value) {
+    static const unsigned char lead_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+    const unsigned char *p = (const unsigned char *)text;
     size_t form = 0;
-    while (form < N_FORMS && (text[0] < forms[form].first || text[0] > forms[form].last))
+    while (form < N_FORMS && (p[0] < forms[form].first || p[0] > forms[form].last))
         form++;
     if (form == N_FORMS || forms[form].length > left)
         return 0;
     size_t length = forms[form].length;
-    if (length > 1 && (text[1] < forms[form].second_first || text[1] > forms[form].second_last))
+    if (length > 1 && (p[1] < forms[form].second_first || p[1] > forms[form].second_last))
         return 0;
-    for (size_t i = 2; i < length; i++)
-        if ((text[i] & 0xC0) != 0x80)
+    *value = p[0] & lead_bits[length];
+    for (size_t i = 1; i < length; i++) {
+        if ((p[i] & 0xC0) != 0x80)
             return 0;
+        *value = *value << 6 | (p[i] & 0x3F);
+    }
     return length;
 }
 
@@ -45,7 +50,8 @@ size_t pe_utf8_write(uint32_t code, char *out) {
 char *pe_utf8_show(const char *name, char *out, size_t size) {
     size_t used = 0, left = strlen(name);
     while (left > 0) {
-        size_t length = pe_utf8_length((const unsigned char *)name, left);
+        uint32_t value;
+        size_t length = pe_utf8_read(name, left, &value);
         size_t taken = length ? length : 1;
         if (used + taken >= size)
             break;
