@@ -105,8 +105,8 @@ static void describe_table(struct text *text, const struct table *table) {
     for (size_t i = 0; i < table->n_tensors; i++) {
         const struct table_tensor *tensor = &table->tensors[i];
         text_key(text, tensor->name);
+        text_puts(text, "{");
         echo_tensor(text, &tensor->tensor);
-        text->n--; /* the brace: the digest belongs inside */
         text_key(text, "digest");
         text_digest(text, tensor->digest);
         text_puts(text, "}");

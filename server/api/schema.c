@@ -5,7 +5,6 @@
  */
 #include "api/schema.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const kind_schemas[] = {
@@ -54,10 +53,12 @@ static void schema_default(struct text *text, const struct pe_field *row) {
     if (!row->def)
         return;
     text_key(text, "default");
+    struct pe_number number;
+    bool may_be_number = row->kind == PE_KIND_REAL || row->kind == PE_KIND_SCALE;
     if (row->kind == PE_KIND_BOOL || row->kind == PE_KIND_INT)
         text_puts(text, row->def);
-    else if (row->kind == PE_KIND_REAL)
-        text_real(text, strtod(row->def, NULL));
+    else if (may_be_number && pe_number_parse(row->def, strlen(row->def), &number) == PE_NUMBER_OK)
+        text_real(text, number.value);
     else
         text_string(text, row->def);
 }

@@ -18,6 +18,20 @@ static const struct pe_field fields[] = {
     {PE_FIELD(shift_request, positions), .doc = "where the map is tried (or fitted); default 0:64"},
 };
 
+static int check_dtype(const struct task *task, struct pe_error *err) {
+    if (!task->common.dtype || task->common.dtype == PE_DTYPE_F64)
+        return PE_OK;
+    return pe_fail(err, PE_ERR_CHOICE, "dtype", "shift computes and answers in float64, got \"%s\"",
+                   pe_dtype_name((enum pe_dtype)task->common.dtype));
+}
+
+static int check_return(const struct task *task, const struct pe_shift_result *made, struct pe_error *err) {
+    if (made->exact || !task_wants(task, "blocks", false))
+        return PE_OK;
+    return pe_fail(err, PE_ERR_UNSUPPORTED, "return",
+                   "this encoding has no exact map in blocks; matrix is the best one");
+}
+
 static void declare(struct task *task, const struct pe_shift_result *made) {
     if (made->blocks.data && task_wants(task, "blocks", true))
         result_tensor(&task->result, "blocks", &made->blocks);
@@ -35,7 +49,8 @@ static int shift_open(struct task *task, struct pe_error *err) {
     if (!pe_field_given(fields, &fields[2], request) &&
         pe_positions_steps(&request->positions, 0, 1, 64, err))
         return err->code;
-    if (task_plan(task, &plan, &request->encoding, 0, request->positions.length, err))
+    if (check_dtype(task, err) ||
+        task_plan(task, &plan, &request->encoding, 0, request->positions.length, err))
         return err->code;
     struct pe_shift_args args = {
         .size = sizeof args,
@@ -45,7 +60,7 @@ static int shift_open(struct task *task, struct pe_error *err) {
         .matrix = task_wants(task, "matrix", false),
     };
     struct pe_shift_result made;
-    if (pe_shift_open(task->arena, &task->work, &made, &args, err) ||
+    if (pe_shift_open(task->arena, &task->work, &made, &args, err) || check_return(task, &made, err) ||
         task_echo_positions(task, "positions", &request->positions, err))
         return err->code;
     declare(task, &made);

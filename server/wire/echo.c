@@ -27,14 +27,21 @@ static void echo_ints(struct text *text, const struct pe_ints *ints) {
 }
 
 void echo_tensor(struct text *text, const struct pe_tensor *tensor) {
-    text_puts(text, "{\"shape\":[");
+    text_key(text, "shape");
+    text_puts(text, "[");
     for (int i = 0; i < tensor->rank; i++) {
         if (i)
             text_puts(text, ",");
         text_int(text, (int64_t)tensor->dim[i]);
     }
-    text_puts(text, "],\"dtype\":");
+    text_puts(text, "]");
+    text_key(text, "dtype");
     text_string(text, pe_dtype_name(tensor->dtype));
+}
+
+static void echo_posted(struct text *text, const struct pe_tensor *tensor) {
+    text_puts(text, "{");
+    echo_tensor(text, tensor);
     text_puts(text, "}");
 }
 
@@ -82,7 +89,7 @@ static void echo_table(struct text *text, const struct pe_table *table) {
     if (table->name)
         text_string(text, table->name);
     else
-        echo_tensor(text, table->tensor);
+        echo_posted(text, table->tensor);
 }
 
 static void echo_scale(struct text *text, const struct pe_field *row, const struct pe_scale *scale) {
@@ -138,7 +145,7 @@ static void echo_value(struct text *text, const struct pe_field *row, const void
         echo_names(text, member);
         break;
     case PE_KIND_TENSOR:
-        echo_tensor(text, *(const struct pe_tensor *const *)member);
+        echo_posted(text, *(const struct pe_tensor *const *)member);
         break;
     case PE_KIND_TABLE:
         echo_table(text, member);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Structs back to JSON by their field rows: the resolved encoding that every reply echoes, the resolved
- * request that an ETag is made of, the printed configuration.
+ * Structs back to JSON by their field rows: the resolved encoding that every reply echoes.
  */
 #ifndef ECHO_H
 #define ECHO_H
@@ -15,7 +14,7 @@ void echo_encoding(struct text *text, const struct pe_spec *spec);
 void echo_fields(struct text *text, const struct pe_field *fields, size_t n, const void *base);
 /* [0.0,1.0] or [[..],[..]], or {"start":..,"count":..,"step":..} */
 void echo_positions(struct text *text, const struct pe_positions *positions);
-/* A tensor's shape and element type, and (for a hash) all its bytes. */
+/* "shape":[2,3],"dtype":"float32", without braces. */
 void echo_tensor(struct text *text, const struct pe_tensor *tensor);
 
 #endif

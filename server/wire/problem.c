@@ -5,6 +5,7 @@
  */
 #include "wire/problem.h"
 
+#include "config.h"
 #include "wire/text.h"
 
 #include <string.h>
@@ -77,6 +78,8 @@ static void problem_limit(struct text *text, const struct pe_error *err) {
     text_int(text, (int64_t)((err->limit < most ? err->limit : most) * option.unit));
     text_key(text, "got");
     text_int(text, (int64_t)((err->got < most ? err->got : most) * option.unit));
+    if (!pe_field_find(config_fields, config_n_fields, option.name))
+        return; /* no option changes it */
     text_key(text, "option");
     text_string(text, option.name);
 }

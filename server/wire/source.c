@@ -6,6 +6,8 @@
  */
 #include "wire/source.h"
 
+#include "wire/echo.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -41,14 +43,9 @@ static void json_tensor(struct source *source, const struct result_item *item) {
     text_key(text, item->name);
     if (item->scalar)
         return;
-    text_puts(text, "{\"shape\":[");
-    for (int i = 0; i < item->tensor.rank; i++) {
-        text_puts(text, i ? "," : "");
-        text_int(text, (int64_t)item->tensor.dim[i]);
-    }
-    text_puts(text, "],\"dtype\":");
-    text_string(text, pe_dtype_name(item->tensor.dtype));
-    text_puts(text, ",\"data\":");
+    text_puts(text, "{");
+    echo_tensor(text, &item->tensor);
+    text_key(text, "data");
 }
 
 static void json_pieces(struct source *source, const struct result *result) {

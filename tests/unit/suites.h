@@ -37,6 +37,7 @@
     X(pool)               \
     X(positions)          \
     X(positions_rule)     \
+    X(presets)            \
     X(random)             \
     X(reports_batch)      \
     X(reports_length)     \

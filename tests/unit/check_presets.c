@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Presets: what config/presets.json says is what is served and what is computed; a file of one's own adds to
+ * it, and is refused at start where it could not be used.
+ */
+#include "call_run.h"
+#include "suites.h"
+#include "wire/bind.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct call_ground ground;
+
+static void setup(void) {
+    call_ground_open(&ground);
+}
+
+static void teardown(void) {
+    call_ground_close(&ground);
+}
+
+static json_t *built_in(void) {
+    char path[300];
+    snprintf(path, sizeof path, "%.*s../../config/presets.json", (int)(strrchr(__FILE__, '/') + 1 - __FILE__),
+             __FILE__);
+    json_t *json = json_load_file(path, JSON_REJECT_DUPLICATES, NULL);
+    ck_assert_msg(json_is_object(json), "%s: run the tests at the root of the project", path);
+    return json;
+}
+
+START_TEST(the_file_is_what_is_served) {
+    json_t *file = built_in();
+    struct call_try try = {.request = "GET /v1/presets"};
+    call_try(&ground, &try);
+    ck_assert_uint_ge(json_object_size(file), 9);
+    ck_assert_msg(json_equal(json_object_get(try.json, "presets"), file), "%s", try.reply);
+    call_try_close(&try);
+    json_decref(file);
+}
+END_TEST
+
+/* Each gives vectors of the width asked, or says that it needs its table. Its own words are in the echo. */
+START_TEST(every_preset_is_of_use) {
+    json_t *file = built_in(), *entry;
+    const char *name;
+    json_object_foreach(file, name, entry) {
+        const json_t *encoding = json_object_get(entry, "encoding");
+        bool learned = strcmp(json_string_value(json_object_get(encoding, "type")), "learned") == 0;
+        char request[200];
+        snprintf(request, sizeof request, "GET /v1/encode?encoding=%s&positions=0:3%s", name,
+                 learned ? "" : "&d_model=6");
+        struct call_try try = {.request = request};
+        if (learned) {
+            call_expect_problem(&ground, &try, 400, "missing", "encoding.table", NULL);
+        } else {
+            call_try(&ground, &try);
+            ck_assert_msg(try.status == 200, "%s: %s", request, try.reply);
+            const char *key;
+            json_t *value;
+            json_object_foreach((json_t *)(uintptr_t)encoding, key, value) {
+                ck_assert_msg(json_equal(json_object_get(json_object_get(try.json, "encoding"), key), value),
+                              "%s: %s", name, key);
+            }
+        }
+        call_try_close(&try);
+    }
+    json_decref(file);
+}
+END_TEST
+
+/* A query may change what a preset says, once. */
+START_TEST(presets_may_be_changed) {
+    struct call_try try = {.request = "GET /v1/encode?encoding=whisper&d_model=4&positions=0&base=100"};
+    call_try(&ground, &try);
+    ck_assert_msg(strstr(try.reply, "\"base\":100.0,\"layout\":\"halves\"") != NULL, "%s", try.reply);
+    call_try_close(&try);
+    struct call_try layout = {.request =
+                                  "GET /v1/encode?layout=interleaved&encoding=whisper&d_model=4&positions=0"};
+    call_try(&ground, &layout);
+    ck_assert_msg(strstr(layout.reply, "\"layout\":\"interleaved\"") != NULL, "%s", layout.reply);
+    call_try_close(&layout);
+    struct call_try twice = {
+        .request = "GET /v1/encode?encoding=whisper&d_model=4&positions=0&layout=halves&layout=halves"};
+    call_expect_problem(&ground, &twice, 400, "conflict", "encoding.layout", "is given twice");
+    call_try_close(&twice);
+}
+END_TEST
+
+/* Opens presets with a file of this text. */
+static struct presets *open_text(const char *text, struct pe_error *err) {
+    char path[] = "/tmp/check_presets_XXXXXX";
+    struct presets *presets = NULL;
+    int fd = mkstemp(path);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    int code = presets_open(&presets, path, err);
+    unlink(path);
+    ck_assert_int_eq(code == 0, presets != NULL);
+    return presets;
+}
+
+START_TEST(files_add_and_replace) {
+    struct pe_error err = {0};
+    struct presets *presets =
+        open_text("{\"mine\":{\"doc\":\"d\",\"encoding\":{\"type\":\"random\",\"seed\":7}},"
+                  "\"bert\":{\"doc\":\"other\",\"encoding\":{\"type\":\"none\"}}}",
+                  &err);
+    ck_assert_msg(presets != NULL, "%s", err.text);
+    ck_assert_uint_eq(presets_count(presets), presets_count(ground.presets) + 1);
+    ck_assert_str_eq(presets_find(presets, "mine")->json, "{\"type\":\"random\",\"seed\":7}");
+    ck_assert_str_eq(presets_find(presets, "bert")->doc, "other");
+    ground.service.presets = presets;
+    struct call_try try = {.request = "GET /v1/encode?encoding=mine&d_model=2&positions=0"};
+    call_try(&ground, &try);
+    ck_assert_msg(strstr(try.reply, "{\"type\":\"random\",\"d_model\":2,\"seed\":7,") != NULL, "%s",
+                  try.reply);
+    call_try_close(&try);
+    presets_close(presets);
+}
+END_TEST
+
+START_TEST(files_that_are_refused) {
+    static const struct {
+        const char *text;
+        int code;
+        const char *path;
+    } rows[] = {
+        {"", PE_ERR_SYNTAX, "presets_file"},
+        {"[]", PE_ERR_TYPE, "presets_file"},
+        {"{\"a\":1}", PE_ERR_TYPE, "presets_file"},
+        {"{\"a\":{\"doc\":\"d\"}}", PE_ERR_TYPE, "presets_file"},
+        {"{\"a\":{\"doc\":\"d\",\"encoding\":{\"type\":\"none\"},\"x\":1}}", PE_ERR_TYPE, "presets_file"},
+        {"{\"a\":{\"doc\":\"d\",\"encoding\":{}}}", PE_ERR_MISSING, "encoding.type"},
+        {"{\"a\":{\"doc\":\"d\",\"encoding\":{\"type\":\"nope\"}}}", PE_ERR_UNKNOWN_NAME, "encoding.type"},
+        {"{\"a\":{\"doc\":\"d\",\"encoding\":{\"type\":\"random\",\"std\":0}}}", PE_ERR_RANGE,
+         "encoding.std"},
+        {"{\"a\":{\"doc\":\"d\",\"encoding\":{\"type\":\"random\",\"nope\":0}}}", PE_ERR_UNKNOWN_FIELD,
+         "encoding.nope"},
+        /* A table is loaded, or posted with a request; there is none to post here. */
+        {"{\"a\":{\"doc\":\"d\",\"encoding\":{\"type\":\"learned\",\"table\":null}}}", PE_ERR_TYPE,
+         "encoding.table"},
+        {"{\"a\":{\"doc\":\"d\",\"encoding\":{\"type\":\"learned\",\"table\":[[1,2]]}}}", PE_ERR_TYPE,
+         "encoding.table"},
+        {"{\"a\":{\"doc\":\"d\",\"encoding\":{\"type\":\"learned\",\"table\":{\"data\":[1]}}}}",
+         PE_ERR_MISSING, "encoding.table.data"},
+    };
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        struct pe_error err = {0};
+        ck_assert_ptr_null(open_text(rows[i].text, &err));
+        ck_assert_msg(err.code == rows[i].code && strcmp(err.path, rows[i].path) == 0, "%s: %d %s: %s",
+                      rows[i].text, err.code, err.path, err.text);
+    }
+    struct pe_error err = {0};
+    struct presets *presets;
+    ck_assert_int_eq(presets_open(&presets, "/nonexistent/file", &err), PE_ERR_SYNTAX);
+    ck_assert_ptr_null(presets);
+}
+END_TEST
+
+Suite *presets_suite(void) {
+    Suite *suite = suite_create("presets");
+    TCase *tests = tcase_create("presets");
+    suite_add_tcase(suite, tests);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, the_file_is_what_is_served);
+    tcase_add_test(tests, every_preset_is_of_use);
+    tcase_add_test(tests, presets_may_be_changed);
+    tcase_add_test(tests, files_add_and_replace);
+    tcase_add_test(tests, files_that_are_refused);
+    return suite;
+}
