@@ -27,26 +27,31 @@ static double position_at(const struct pe_positions *positions, size_t index) {
 /* Both return the index of the first that strays, or the number of positions. */
 static size_t list_search(const struct pe_positions *positions, const struct pe_admit *rule) {
     size_t n = pe_positions_count(positions), i = 0;
-    while (i < n && !strays(rule, positions->list[i]))
+    while (i < n && !strays(rule, positions->list[i])) {
         i++;
+    }
     return i;
 }
 
 static size_t progression_search(const struct pe_positions *positions, const struct pe_admit *rule) {
     size_t n = pe_positions_count(positions);
-    if (n == 0 || strays(rule, positions->start))
+    if (n == 0 || strays(rule, positions->start)) {
         return 0;
-    if (n > 1 && rule->whole && is_fraction(positions->step))
+    }
+    if (n > 1 && rule->whole && is_fraction(positions->step)) {
         return 1;
-    if (!strays(rule, position_at(positions, n - 1)))
+    }
+    if (!strays(rule, position_at(positions, n - 1))) {
         return n;
+    }
     size_t inside = 0, outside = n - 1;
     while (outside - inside > 1) {
         size_t middle = inside + (outside - inside) / 2;
-        if (strays(rule, position_at(positions, middle)))
+        if (strays(rule, position_at(positions, middle))) {
             outside = middle;
-        else
+        } else {
             inside = middle;
+        }
     }
     return outside;
 }
@@ -54,8 +59,9 @@ static size_t progression_search(const struct pe_positions *positions, const str
 bool pe_positions_stray(const struct pe_positions *positions, const struct pe_admit *rule,
                         struct pe_stray *stray) {
     size_t index = positions->list ? list_search(positions, rule) : progression_search(positions, rule);
-    if (index == pe_positions_count(positions))
+    if (index == pe_positions_count(positions)) {
         return false;
+    }
     double position = position_at(positions, index);
     bool outside = position < rule->min || position > rule->max;
     *stray = (struct pe_stray){.index = index, .position = position};
@@ -65,7 +71,8 @@ bool pe_positions_stray(const struct pe_positions *positions, const struct pe_ad
 
 char *pe_positions_index_text(const struct pe_positions *positions, size_t index, char *text, size_t size) {
     struct pe_tensor shape = {.rank = 1, .dim = {positions->length}};
-    if (positions->batch)
+    if (positions->batch) {
         shape = (struct pe_tensor){.rank = 2, .dim = {positions->batch, positions->length}};
+    }
     return pe_tensor_index_text(&shape, index, text, size);
 }

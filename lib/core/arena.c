@@ -64,8 +64,9 @@ struct pe_arena *pe_arena_open(size_t limit, const struct pe_allocator *allocato
         return NULL;
     }
     arena->limit = limit;
-    if (allocator)
+    if (allocator) {
         arena->allocator = *allocator;
+    }
     if (!arena->allocator.alloc || !arena->allocator.release) {
         arena->allocator.alloc = plain_alloc;
         arena->allocator.release = plain_release;
@@ -74,8 +75,9 @@ struct pe_arena *pe_arena_open(size_t limit, const struct pe_allocator *allocato
 }
 
 void pe_arena_close(struct pe_arena *arena) {
-    if (!arena)
+    if (!arena) {
         return;
+    }
     for (struct block *b = arena->blocks, *next; b; b = next) {
         struct block block = *b;
         next = block.next;
@@ -106,8 +108,9 @@ static unsigned char *block_open(struct pe_arena *arena, size_t bytes, struct pe
 static unsigned char *chunk_take(struct pe_arena *arena, size_t rounded, struct pe_error *err) {
     if (!arena->free || (size_t)(arena->end - arena->free) < rounded) {
         unsigned char *chunk = block_open(arena, CHUNK, err);
-        if (!chunk)
+        if (!chunk) {
             return NULL;
+        }
         arena->free = chunk;
         arena->end = chunk + CHUNK;
     }
@@ -117,8 +120,9 @@ static unsigned char *chunk_take(struct pe_arena *arena, size_t rounded, struct 
 }
 
 void *pe_arena_alloc(struct pe_arena *arena, size_t bytes, struct pe_error *err) {
-    if (err->code)
+    if (err->code) {
         return NULL;
+    }
     const size_t need = bytes ? bytes : 1, left = arena->limit - arena->used;
     if (need > SIZE_MAX - 2 * ALIGN - sizeof(struct block) || need > left) {
         uint64_t got = need > UINT64_MAX - arena->used ? UINT64_MAX : (uint64_t)arena->used + need;
@@ -129,27 +133,32 @@ void *pe_arena_alloc(struct pe_arena *arena, size_t bytes, struct pe_error *err)
     const size_t rounded = (need + ALIGN - 1) & ~(ALIGN - 1);
     unsigned char *piece =
         SEPARATE || rounded >= BIG ? block_open(arena, need, err) : chunk_take(arena, rounded, err);
-    if (piece)
+    if (piece) {
         arena->used += rounded < left ? rounded : left;
+    }
     return piece;
 }
 
 void *pe_arena_array(struct pe_arena *arena, size_t n, size_t size, struct pe_error *err) {
     size_t bytes, factors[2] = {n, size};
-    if (!pe_size_product(factors, 2, &bytes))
+    if (!pe_size_product(factors, 2, &bytes)) {
         bytes = SIZE_MAX;
+    }
     void *array = pe_arena_alloc(arena, bytes, err);
-    if (array)
+    if (array) {
         memset(array, 0, bytes);
+    }
     return array;
 }
 
 char *pe_arena_text(struct pe_arena *arena, const char *text, size_t length, struct pe_error *err) {
     char *copy = pe_arena_alloc(arena, length == SIZE_MAX ? length : length + 1, err);
-    if (!copy)
+    if (!copy) {
         return NULL;
-    if (length) /* text may be NULL */
+    }
+    if (length) { /* text may be NULL */
         memcpy(copy, text, length);
+    }
     copy[length] = '\0';
     return copy;
 }

@@ -48,16 +48,18 @@ const char *pe_dtype_name(enum pe_dtype dtype) {
 
 enum pe_dtype pe_dtype_find(const char *name) {
     for (int dtype = PE_DTYPE_NONE + 1; dtype < PE_DTYPE_COUNT; dtype++) {
-        if (strcmp(dtypes[dtype].name, name) == 0)
+        if (strcmp(dtypes[dtype].name, name) == 0) {
             return (enum pe_dtype)dtype;
+        }
     }
     return PE_DTYPE_NONE;
 }
 
 /* floor(significand / 2^shift), then one up when the rest is over a half, or is a half and the floor odd. */
 static uint64_t shift_to_even(uint64_t significand, int shift) {
-    if (shift > 54) /* less than a quarter of the last place */
+    if (shift > 54) { /* less than a quarter of the last place */
         return 0;
+    }
     uint64_t floor = significand >> shift;
     uint64_t rest = significand & ((UINT64_C(1) << shift) - 1);
     uint64_t half = UINT64_C(1) << (shift - 1);
@@ -86,8 +88,9 @@ static uint16_t half_from_double(const struct half_format *format, double value)
         uint64_t rounded = shift_to_even(fraction | UINT64_C(1) << 52, dropped + below);
         /* The hidden bit of a normal number adds the last 1 to the exponent field. */
         magnitude = ((uint64_t)(below ? 0 : biased - 1) << fraction_bits) + rounded;
-        if (magnitude > infinity)
+        if (magnitude > infinity) {
             magnitude = infinity;
+        }
     }
     return (uint16_t)(bits >> 63 << 15 | magnitude);
 }
@@ -148,8 +151,9 @@ static void float_store(const double *in, size_t n, unsigned char *out) {
 }
 
 void pe_dtype_load(enum pe_dtype dtype, const void *in, size_t n, double *out) {
-    if (n == 0)
+    if (n == 0) {
         return;
+    }
     switch (dtype) {
     case PE_DTYPE_F64:
         memcpy(out, in, n * sizeof *out);
@@ -170,8 +174,9 @@ void pe_dtype_load(enum pe_dtype dtype, const void *in, size_t n, double *out) {
 }
 
 void pe_dtype_store(enum pe_dtype dtype, const double *in, size_t n, void *out) {
-    if (n == 0)
+    if (n == 0) {
         return;
+    }
     switch (dtype) {
     case PE_DTYPE_F64:
         memcpy(out, in, n * sizeof *in);

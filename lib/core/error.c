@@ -65,8 +65,9 @@ static void text_clean(char *text) {
 static void text_finish(char *text, size_t size, int length) {
     if (length >= 0 && (size_t)length >= size) {
         size_t end = size - sizeof "...";
-        while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80)
+        while (end > 0 && ((unsigned char)text[end] & 0xc0) == 0x80) {
             end--;
+        }
         memcpy(text + end, "...", sizeof "...");
     }
     text_clean(text);
@@ -84,8 +85,9 @@ static void error_set(struct pe_error *err, int code, const char *path, const ch
 }
 
 int pe_fail(struct pe_error *err, int code, const char *path, const char *format, ...) {
-    if (err->code)
+    if (err->code) {
         return err->code;
+    }
     va_list args;
     va_start(args, format);
     error_set(err, code, path, format, args);
@@ -95,8 +97,9 @@ int pe_fail(struct pe_error *err, int code, const char *path, const char *format
 
 int pe_fail_limit(struct pe_error *err, const char *path, const char *name, uint64_t limit, uint64_t got,
                   const char *format, ...) {
-    if (err->code)
+    if (err->code) {
         return err->code;
+    }
     va_list args;
     va_start(args, format);
     error_set(err, PE_ERR_LIMIT, path, format, args);
@@ -108,8 +111,9 @@ int pe_fail_limit(struct pe_error *err, const char *path, const char *name, uint
 }
 
 int pe_error_at(struct pe_error *err, const char *segment) {
-    if (!err->code)
+    if (!err->code) {
         return PE_OK;
+    }
     char rest[sizeof err->path];
     memcpy(rest, err->path, sizeof rest);
     bool joined = rest[0] == '\0' || rest[0] == '[' || segment[0] == '\0';

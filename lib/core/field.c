@@ -19,9 +19,11 @@ const struct pe_choice pe_dtype_choices[] = {
 };
 
 const struct pe_field *pe_field_find(const struct pe_field *fields, size_t n, const char *name) {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(fields[i].name, name) == 0)
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(fields[i].name, name) == 0) {
             return &fields[i];
+        }
+    }
     return NULL;
 }
 
@@ -41,8 +43,9 @@ void pe_fields_init(const struct pe_field *fields, size_t n, void *base, size_t 
     memset(base, 0, size);
     for (size_t i = 0; i < n; i++) {
         struct pe_error err = {0};
-        if (fields[i].def)
+        if (fields[i].def) {
             (void)!pe_field_parse(NULL, fields, &fields[i], base, fields[i].def, &err);
+        }
     }
     *(uint64_t *)base = 0; /* a default is not a given value */
 }
@@ -50,38 +53,44 @@ void pe_fields_init(const struct pe_field *fields, size_t n, void *base, size_t 
 /* Marks the row as given. */
 static int give(const struct pe_field *fields, const struct pe_field *row, void *base, struct pe_error *err) {
     uint64_t *given = base;
-    if (*given & row_bit(fields, row))
+    if (*given & row_bit(fields, row)) {
         return pe_fail(err, PE_ERR_CONFLICT, row->name, "is given twice");
+    }
     *given |= row_bit(fields, row);
     return PE_OK;
 }
 
 const char *pe_choice_name(const struct pe_choice *choices, int value) {
-    for (; choices && choices->name; choices++)
-        if (choices->value == value)
+    for (; choices && choices->name; choices++) {
+        if (choices->value == value) {
             return choices->name;
+        }
+    }
     return NULL;
 }
 
 /* Appends to a bounded text; what does not fit is cut. */
 static size_t append(char *text, size_t size, size_t at, const char *comma, const char *word) {
-    if (at >= size)
+    if (at >= size) {
         return at;
+    }
     int n = snprintf(text + at, size - at, "%s%s", at ? comma : "", word);
     return n < 0 ? at : at + (size_t)n;
 }
 
 char *pe_choices_names(const struct pe_choice *choices, char *text, size_t size) {
     text[0] = '\0';
-    for (size_t at = 0; choices->name; choices++)
+    for (size_t at = 0; choices->name; choices++) {
         at = append(text, size, at, ", ", choices->name);
+    }
     return text;
 }
 
 char *pe_fields_names(const struct pe_field *fields, size_t n, char *text, size_t size) {
     text[0] = '\0';
-    for (size_t i = 0, at = 0; i < n; i++)
+    for (size_t i = 0, at = 0; i < n; i++) {
         at = append(text, size, at, ", ", fields[i].name);
+    }
     return n ? text : strncpy(text, "none", size);
 }
 
@@ -106,21 +115,24 @@ static int wrong_kind(const struct pe_field *row, const char *got, struct pe_err
 }
 
 static int check_bounds(const struct pe_field *row, double value, struct pe_error *err) {
-    if (row->min == 0 && row->max == 0)
+    if (row->min == 0 && row->max == 0) {
         return PE_OK;
+    }
     bool open = (row->flags & PE_FIELD_OPEN_MIN) != 0;
-    if (value > row->max || value < row->min || (open && value == row->min))
+    if (value > row->max || value < row->min || (open && value == row->min)) {
         return pe_fail(err, PE_ERR_RANGE, row->name, "must be %s %.17g and at most %.17g, got %.17g",
                        open ? "above" : "at least", row->min, row->max, value);
+    }
     return PE_OK;
 }
 
 static int set_choice(const struct pe_field *row, int *out, const char *name, struct pe_error *err) {
-    for (const struct pe_choice *c = row->choices; c && c->name; c++)
+    for (const struct pe_choice *c = row->choices; c && c->name; c++) {
         if (strcmp(c->name, name) == 0) {
             *out = c->value;
             return PE_OK;
         }
+    }
     char names[200];
     return pe_fail(err, PE_ERR_CHOICE, row->name, "must be one of %s, got \"%.60s\"",
                    pe_choices_names(row->choices, names, sizeof names), name);
@@ -128,36 +140,43 @@ static int set_choice(const struct pe_field *row, int *out, const char *name, st
 
 int pe_field_set_bool(const struct pe_field *fields, const struct pe_field *row, void *base, bool value,
                       struct pe_error *err) {
-    if (row->kind != PE_KIND_BOOL)
+    if (row->kind != PE_KIND_BOOL) {
         return wrong_kind(row, value ? "true" : "false", err);
-    if (give(fields, row, base, err))
+    }
+    if (give(fields, row, base, err)) {
         return err->code;
+    }
     *(bool *)member(base, row) = value;
     return PE_OK;
 }
 
 int pe_field_set_int(const struct pe_field *fields, const struct pe_field *row, void *base, int64_t value,
                      struct pe_error *err) {
-    if (row->kind != PE_KIND_INT)
+    if (row->kind != PE_KIND_INT) {
         return pe_field_set_real(fields, row, base, (double)value, err);
+    }
     if (row->min != 0 || row->max != 0) {
         /* Compared as integers: 2^53 + 1 as a double would be 2^53. */
-        if (value < (int64_t)row->min || value > (int64_t)row->max)
+        if (value < (int64_t)row->min || value > (int64_t)row->max) {
             return pe_fail(err, PE_ERR_RANGE, row->name, "must be at least %.17g and at most %.17g, got %lld",
                            row->min, row->max, (long long)value);
+        }
     }
-    if (give(fields, row, base, err))
+    if (give(fields, row, base, err)) {
         return err->code;
+    }
     *(int64_t *)member(base, row) = value;
     return PE_OK;
 }
 
 static int set_whole(const struct pe_field *fields, const struct pe_field *row, void *base, double value,
                      struct pe_error *err) {
-    if (check_bounds(row, value, err))
+    if (check_bounds(row, value, err)) {
         return err->code;
-    if (value != floor(value) || fabs(value) > PE_POSITION_MAX)
+    }
+    if (value != floor(value) || fabs(value) > PE_POSITION_MAX) {
         return pe_fail(err, PE_ERR_TYPE, row->name, "must be a whole number, got %.17g", value);
+    }
     return pe_field_set_int(fields, row, base, (int64_t)value, err);
 }
 
@@ -165,21 +184,27 @@ int pe_field_set_real(const struct pe_field *fields, const struct pe_field *row,
                       struct pe_error *err) {
     char got[40];
     snprintf(got, sizeof got, "%.17g", value);
-    if (row->kind == PE_KIND_TENSOR || row->kind == PE_KIND_TABLE || row->kind == PE_KIND_POSITIONS)
+    if (row->kind == PE_KIND_TENSOR || row->kind == PE_KIND_TABLE || row->kind == PE_KIND_POSITIONS) {
         return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got the number %s", kind_words[row->kind],
                        got);
-    if (row->kind != PE_KIND_REAL && row->kind != PE_KIND_SCALE && row->kind != PE_KIND_INT)
+    }
+    if (row->kind != PE_KIND_REAL && row->kind != PE_KIND_SCALE && row->kind != PE_KIND_INT) {
         return wrong_kind(row, got, err);
-    if (!isfinite(value))
+    }
+    if (!isfinite(value)) {
         return pe_fail(err, PE_ERR_NONFINITE, row->name, "must be finite, got %s", got);
-    if (row->kind == PE_KIND_INT)
+    }
+    if (row->kind == PE_KIND_INT) {
         return set_whole(fields, row, base, value, err);
-    if (check_bounds(row, value, err) || give(fields, row, base, err))
+    }
+    if (check_bounds(row, value, err) || give(fields, row, base, err)) {
         return err->code;
-    if (row->kind == PE_KIND_SCALE)
+    }
+    if (row->kind == PE_KIND_SCALE) {
         *(struct pe_scale *)member(base, row) = (struct pe_scale){.number = value};
-    else
+    } else {
         *(double *)member(base, row) = value;
+    }
     return PE_OK;
 }
 
@@ -189,23 +214,27 @@ int pe_field_set_text(const struct pe_field *fields, const struct pe_field *row,
     int choice = 0;
     switch (row->kind) {
     case PE_KIND_CHOICE:
-        if (set_choice(row, &choice, text, err) || give(fields, row, base, err))
+        if (set_choice(row, &choice, text, err) || give(fields, row, base, err)) {
             return err->code;
+        }
         *(int *)member(base, row) = choice;
         return PE_OK;
     case PE_KIND_SCALE:
-        if (set_choice(row, &scale.choice, text, err) || give(fields, row, base, err))
+        if (set_choice(row, &scale.choice, text, err) || give(fields, row, base, err)) {
             return err->code;
+        }
         *(struct pe_scale *)member(base, row) = scale;
         return PE_OK;
     case PE_KIND_TEXT:
-        if (give(fields, row, base, err))
+        if (give(fields, row, base, err)) {
             return err->code;
+        }
         *(const char **)member(base, row) = text;
         return PE_OK;
     case PE_KIND_TABLE:
-        if (give(fields, row, base, err))
+        if (give(fields, row, base, err)) {
             return err->code;
+        }
         ((struct pe_table *)member(base, row))->name = text;
         return PE_OK;
     default: {
@@ -218,76 +247,93 @@ int pe_field_set_text(const struct pe_field *fields, const struct pe_field *row,
 
 int pe_field_set_ints(const struct pe_field *fields, const struct pe_field *row, void *base,
                       const struct pe_ints *value, struct pe_error *err) {
-    if (row->kind != PE_KIND_INTS)
+    if (row->kind != PE_KIND_INTS) {
         return wrong_kind(row, "a list", err);
-    for (size_t i = 0; i < value->n; i++)
+    }
+    for (size_t i = 0; i < value->n; i++) {
         if (check_bounds(row, (double)value->v[i], err)) {
             char index[48];
             snprintf(index, sizeof index, "%s[%zu]", row->name, i);
             snprintf(err->path, sizeof err->path, "%s", index);
             return err->code;
         }
-    if (give(fields, row, base, err))
+    }
+    if (give(fields, row, base, err)) {
         return err->code;
+    }
     *(struct pe_ints *)member(base, row) = *value;
     return PE_OK;
 }
 
 int pe_field_set_names(const struct pe_field *fields, const struct pe_field *row, void *base,
                        const struct pe_names *value, struct pe_error *err) {
-    if (row->kind != PE_KIND_NAMES)
+    if (row->kind != PE_KIND_NAMES) {
         return wrong_kind(row, "a list", err);
+    }
     int choice = 0;
-    for (size_t i = 0; i < value->n && row->choices; i++)
-        if (set_choice(row, &choice, value->v[i], err))
+    for (size_t i = 0; i < value->n && row->choices; i++) {
+        if (set_choice(row, &choice, value->v[i], err)) {
             return err->code;
-    if (give(fields, row, base, err))
+        }
+    }
+    if (give(fields, row, base, err)) {
         return err->code;
+    }
     *(struct pe_names *)member(base, row) = *value;
     return PE_OK;
 }
 
 int pe_field_set_tensor(const struct pe_field *fields, const struct pe_field *row, void *base,
                         const struct pe_tensor *value, struct pe_error *err) {
-    if (row->kind != PE_KIND_TENSOR && row->kind != PE_KIND_TABLE)
+    if (row->kind != PE_KIND_TENSOR && row->kind != PE_KIND_TABLE) {
         return wrong_kind(row, "an array", err);
-    if (pe_tensor_check_finite(value, (row->flags & PE_FIELD_MINUS_INF) != 0, err))
+    }
+    if (pe_tensor_check_finite(value, (row->flags & PE_FIELD_MINUS_INF) != 0, err)) {
         return pe_error_at(err, row->name);
-    if (give(fields, row, base, err))
+    }
+    if (give(fields, row, base, err)) {
         return err->code;
-    if (row->kind == PE_KIND_TABLE)
+    }
+    if (row->kind == PE_KIND_TABLE) {
         ((struct pe_table *)member(base, row))->tensor = value;
-    else
+    } else {
         *(const struct pe_tensor **)member(base, row) = value;
+    }
     return PE_OK;
 }
 
 int pe_field_set_positions(const struct pe_field *fields, const struct pe_field *row, void *base,
                            const struct pe_positions *value, struct pe_error *err) {
-    if (row->kind != PE_KIND_POSITIONS)
+    if (row->kind != PE_KIND_POSITIONS) {
         return wrong_kind(row, "positions", err);
-    if (give(fields, row, base, err))
+    }
+    if (give(fields, row, base, err)) {
         return err->code;
+    }
     *(struct pe_positions *)member(base, row) = *value;
     return PE_OK;
 }
 
 int pe_field_set_encoding(const struct pe_field *fields, const struct pe_field *row, void *base,
                           const struct pe_spec *value, struct pe_error *err) {
-    if (row->kind != PE_KIND_ENCODING)
+    if (row->kind != PE_KIND_ENCODING) {
         return wrong_kind(row, "an encoding", err);
-    if (give(fields, row, base, err))
+    }
+    if (give(fields, row, base, err)) {
         return err->code;
+    }
     *(struct pe_spec *)member(base, row) = *value;
     return PE_OK;
 }
 
 int pe_field_set_object(const struct pe_field *fields, const struct pe_field *row, void *base,
                         const void *value, struct pe_error *err) {
-    if (row->kind != PE_KIND_OBJECT)
+    if (row->kind != PE_KIND_OBJECT) {
         return wrong_kind(row, "an object", err);
-    if (give(fields, row, base, err))
+    }
+    if (give(fields, row, base, err)) {
         return err->code;
+    }
     *(const void **)member(base, row) = value;
     return PE_OK;
 }
@@ -295,8 +341,9 @@ int pe_field_set_object(const struct pe_field *fields, const struct pe_field *ro
 int pe_fields_check(const struct pe_field *fields, size_t n, const void *base, struct pe_error *err) {
     for (size_t i = 0; i < n; i++) {
         const struct pe_field *row = &fields[i];
-        if ((row->flags & PE_FIELD_REQUIRED) && !pe_field_given(fields, row, base))
+        if ((row->flags & PE_FIELD_REQUIRED) && !pe_field_given(fields, row, base)) {
             return pe_fail(err, PE_ERR_MISSING, row->name, "is required: %s", kind_words[row->kind]);
+        }
     }
     return PE_OK;
 }

@@ -18,18 +18,21 @@ static int wrong_text(const struct pe_field *row, const char *wanted, const char
 static int parse_bool(const struct pe_field *fields, const struct pe_field *row, void *base, const char *text,
                       struct pe_error *err) {
     bool yes = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
-    if (!yes && strcmp(text, "false") != 0 && strcmp(text, "0") != 0)
+    if (!yes && strcmp(text, "false") != 0 && strcmp(text, "0") != 0) {
         return wrong_text(row, "true or false", text, err);
+    }
     return pe_field_set_bool(fields, row, base, yes, err);
 }
 
 static int parse_int(const struct pe_field *fields, const struct pe_field *row, void *base, const char *text,
                      struct pe_error *err) {
-    if ((row->flags & PE_FIELD_AUTO) && strcmp(text, "auto") == 0)
+    if ((row->flags & PE_FIELD_AUTO) && strcmp(text, "auto") == 0) {
         return pe_field_set_int(fields, row, base, 0, err);
+    }
     struct pe_number number;
-    if (pe_number_parse(text, strlen(text), &number) != PE_NUMBER_OK)
+    if (pe_number_parse(text, strlen(text), &number) != PE_NUMBER_OK) {
         return wrong_text(row, "a whole number", text, err);
+    }
     return pe_field_set_real(fields, row, base, number.value, err);
 }
 
@@ -37,11 +40,13 @@ static int parse_real(const struct pe_field *fields, const struct pe_field *row,
                       struct pe_error *err) {
     struct pe_number number;
     enum pe_number_status result = pe_number_parse(text, strlen(text), &number);
-    if (result == PE_NUMBER_OVERFLOW)
+    if (result == PE_NUMBER_OVERFLOW) {
         return pe_fail(err, PE_ERR_RANGE, row->name, "\"%.60s\" is too large for a double", text);
+    }
     if (result != PE_NUMBER_OK) {
-        if (row->kind == PE_KIND_SCALE)
+        if (row->kind == PE_KIND_SCALE) {
             return pe_field_set_text(fields, row, base, text, err);
+        }
         return wrong_text(row, "a number", text, err);
     }
     return pe_field_set_real(fields, row, base, number.value, err);
@@ -54,14 +59,16 @@ struct items {
 
 static struct items items_of(const char *text) {
     size_t n = strlen(text);
-    if (n >= 2 && text[0] == '[' && text[n - 1] == ']')
+    if (n >= 2 && text[0] == '[' && text[n - 1] == ']') {
         return (struct items){text + 1, text + n - 1};
+    }
     return (struct items){text, text + n};
 }
 
 static bool items_next(struct items *items, const char **item, size_t *length) {
-    if (!items->next || items->next > items->end || (items->next == items->end && items->next[0] == ']'))
+    if (!items->next || items->next > items->end || (items->next == items->end && items->next[0] == ']')) {
         return false;
+    }
     const char *comma = memchr(items->next, ',', (size_t)(items->end - items->next));
     *item = items->next;
     *length = (size_t)((comma ? comma : items->end) - items->next);
@@ -77,11 +84,13 @@ static int parse_ints(const struct pe_field *fields, const struct pe_field *row,
     size_t length;
     while (items_next(&items, &item, &length)) {
         struct pe_number number;
-        if (list.n == PE_MAX_INTS)
+        if (list.n == PE_MAX_INTS) {
             return pe_fail(err, PE_ERR_RANGE, row->name, "has more than %d items", PE_MAX_INTS);
+        }
         if (pe_number_parse(item, length, &number) != PE_NUMBER_OK || number.value < -PE_POSITION_MAX ||
-            number.value > PE_POSITION_MAX || (double)(int64_t)number.value != number.value)
+            number.value > PE_POSITION_MAX || (double)(int64_t)number.value != number.value) {
             return wrong_text(row, "a list of whole numbers", text, err);
+        }
         list.v[list.n++] = (int64_t)number.value;
     }
     return pe_field_set_ints(fields, row, base, &list, err);
@@ -94,15 +103,17 @@ static int parse_names(struct pe_arena *arena, const struct pe_field *fields, co
     const char *item;
     size_t length;
     while (items_next(&items, &item, &length)) {
-        if (list.n == PE_MAX_NAMES)
+        if (list.n == PE_MAX_NAMES) {
             return pe_fail(err, PE_ERR_RANGE, row->name, "has more than %d items", PE_MAX_NAMES);
+        }
         if (length >= 2 && item[0] == '"' && item[length - 1] == '"') {
             item++;
             length -= 2;
         }
         const char *copy = pe_arena_text(arena, item, length, err);
-        if (!copy)
+        if (!copy) {
             return err->code;
+        }
         list.v[list.n++] = copy;
     }
     return pe_field_set_names(fields, row, base, &list, err);
@@ -111,8 +122,9 @@ static int parse_names(struct pe_arena *arena, const struct pe_field *fields, co
 static int parse_positions(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
                            void *base, const char *text, struct pe_error *err) {
     struct pe_positions positions;
-    if (pe_positions_parse(arena, &positions, text, err))
+    if (pe_positions_parse(arena, &positions, text, err)) {
         return pe_error_at(err, row->name);
+    }
     return pe_field_set_positions(fields, row, base, &positions, err);
 }
 
@@ -120,8 +132,9 @@ static int parse_positions(struct pe_arena *arena, const struct pe_field *fields
 static int parse_tensor(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
                         void *base, const char *text, struct pe_error *err) {
     struct pe_tensor *tensor = pe_arena_array(arena, 1, sizeof *tensor, err);
-    if (!tensor || pe_number_array(arena, tensor, text, err))
+    if (!tensor || pe_number_array(arena, tensor, text, err)) {
         return pe_error_at(err, row->name);
+    }
     return pe_field_set_tensor(fields, row, base, tensor, err);
 }
 
@@ -136,14 +149,17 @@ static int parse_text(struct pe_arena *arena, const struct pe_field *fields, con
 static int parse_object(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
                         void *base, const char *text, struct pe_error *err) {
     const struct pe_field *inner = pe_field_find(row->fields, row->n_fields, text);
-    if (!inner || inner->kind != PE_KIND_BOOL)
+    if (!inner || inner->kind != PE_KIND_BOOL) {
         return wrong_text(row, "an object", text, err);
+    }
     void *object = pe_arena_array(arena, 1, row->object_size, err);
-    if (!object)
+    if (!object) {
         return err->code;
+    }
     pe_fields_init(row->fields, row->n_fields, object, row->object_size);
-    if (pe_field_set_bool(row->fields, inner, object, true, err))
+    if (pe_field_set_bool(row->fields, inner, object, true, err)) {
         return pe_error_at(err, row->name);
+    }
     return pe_field_set_object(fields, row, base, object, err);
 }
 
@@ -166,8 +182,9 @@ int pe_field_parse(struct pe_arena *arena, const struct pe_field *fields, const 
     case PE_KIND_TENSOR:
         return parse_tensor(arena, fields, row, base, text, err);
     case PE_KIND_TABLE:
-        if (text[0] == '[')
+        if (text[0] == '[') {
             return parse_tensor(arena, fields, row, base, text, err);
+        }
         return parse_text(arena, fields, row, base, text, err);
     case PE_KIND_OBJECT:
         return parse_object(arena, fields, row, base, text, err);

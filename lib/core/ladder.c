@@ -22,8 +22,9 @@ void pe_ladder_next(struct pe_ladder *ladder) {
 
 void pe_ladder_fill(struct pe_turn *turns, size_t n, double base, uint32_t num, uint32_t den) {
     struct pe_ladder ladder;
-    if (n == 0)
+    if (n == 0) {
         return;
+    }
     pe_ladder_start(&ladder, base, num, den);
     pe_turn_of(&turns[0], &ladder.turns);
     for (size_t i = 1; i < n; i++) {

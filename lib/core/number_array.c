@@ -29,8 +29,9 @@ static int reader_fail(const struct reader *r, int depth, int code, const char *
 }
 
 static void skip_blanks(struct reader *r) {
-    while (r->p < r->end && (*r->p == ' ' || *r->p == '\t' || *r->p == '\n' || *r->p == '\r'))
+    while (r->p < r->end && (*r->p == ' ' || *r->p == '\t' || *r->p == '\n' || *r->p == '\r')) {
         r->p++;
+    }
 }
 
 static int read_number(struct reader *r, int depth, struct pe_error *err) {
@@ -56,8 +57,9 @@ static int close_list(struct reader *r, int depth, size_t count, struct pe_error
         r->dim[depth] = count;
         return PE_OK;
     }
-    if (r->dim[depth] == count)
+    if (r->dim[depth] == count) {
         return PE_OK;
+    }
     snprintf(what, sizeof what, "has %zu items where the rows before it have %zu", count, r->dim[depth]);
     return reader_fail(r, depth, PE_ERR_SHAPE, what, err);
 }
@@ -67,14 +69,18 @@ static int read_list(struct reader *r, int depth, struct pe_error *err);
 static int read_item(struct reader *r, int depth, struct pe_error *err) {
     skip_blanks(r);
     bool list = r->p < r->end && *r->p == '[';
-    if (list && depth >= PE_MAX_RANK)
+    if (list && depth >= PE_MAX_RANK) {
         return reader_fail(r, depth, PE_ERR_SHAPE, "is nested too deep", err);
-    if (r->rank < 0 && !list)
+    }
+    if (r->rank < 0 && !list) {
         r->rank = depth;
-    if (list ? (r->rank >= 0 && depth >= r->rank) : depth != r->rank)
+    }
+    if (list ? (r->rank >= 0 && depth >= r->rank) : depth != r->rank) {
         return reader_fail(r, depth, PE_ERR_SHAPE, "mixes numbers and lists", err);
-    if (!list)
+    }
+    if (!list) {
         return read_number(r, depth, err);
+    }
     r->p++;
     return read_list(r, depth, err);
 }
@@ -85,14 +91,16 @@ static int read_list(struct reader *r, int depth, struct pe_error *err) {
     skip_blanks(r);
     if (r->p < r->end && *r->p == ']') {
         r->p++;
-        if (r->rank < 0)
+        if (r->rank < 0) {
             r->rank = depth + 1;
+        }
         return close_list(r, depth, 0, err);
     }
     for (;; count++) {
         r->at[depth] = count;
-        if (read_item(r, depth + 1, err))
+        if (read_item(r, depth + 1, err)) {
             return err->code;
+        }
         skip_blanks(r);
         if (r->p < r->end && *r->p == ',') {
             r->p++;
@@ -100,9 +108,10 @@ static int read_list(struct reader *r, int depth, struct pe_error *err) {
         }
         break;
     }
-    if (r->p == r->end || *r->p != ']')
+    if (r->p == r->end || *r->p != ']') {
         return reader_fail(r, depth + 1, PE_ERR_SYNTAX, "is not followed by a comma or a closing bracket",
                            err);
+    }
     r->p++;
     return close_list(r, depth, count + 1, err);
 }
@@ -111,8 +120,9 @@ int pe_number_array(struct pe_arena *arena, struct pe_tensor *out, const char *t
     size_t length = strlen(text);
     if (text[0] != '[') { /* a bare list is read as if it had brackets */
         char *bracketed = pe_arena_alloc(arena, length + 3, err);
-        if (!bracketed)
+        if (!bracketed) {
             return err->code;
+        }
         snprintf(bracketed, length + 3, "[%s]", text);
         text = bracketed;
         length += 2;
@@ -120,10 +130,12 @@ int pe_number_array(struct pe_arena *arena, struct pe_tensor *out, const char *t
     struct reader r = {.p = text + 1, .end = text + length, .rank = -1};
     r.room = length / 2 + 1; /* an item and its comma take two characters at least */
     r.values = pe_arena_array(arena, r.room, sizeof *r.values, err);
-    if (!r.values || read_list(&r, 0, err))
+    if (!r.values || read_list(&r, 0, err)) {
         return err->code;
-    if (r.p != r.end)
+    }
+    if (r.p != r.end) {
         return pe_fail(err, PE_ERR_SYNTAX, "", "has text after its end: \"%.40s\"", r.p);
+    }
     *out = (struct pe_tensor){.data = r.values, .dtype = PE_DTYPE_F64, .rank = r.rank};
     memcpy(out->dim, r.dim, sizeof r.dim);
     return PE_OK;

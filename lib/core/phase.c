@@ -79,8 +79,9 @@ static INLINE int top_bit(uint64_t v) {
 void pe_turn_of(struct pe_turn *turn, const struct pe_wide *turns) {
     turn->exact = *turns;
     memset(turn->fraction, 0, sizeof turn->fraction);
-    if (turns->exponent <= 0) /* t < 1 */
+    if (turns->exponent <= 0) { /* t < 1 */
         pe_wide_fixed(turns, 256, turn->fraction);
+    }
 }
 
 /* x. Where one term is so much smaller that it would fall off the end of the other, a stand-in at the end
@@ -90,10 +91,12 @@ static struct pe_wide place_wide(const struct pe_place *place) {
     struct pe_wide x = pe_wide_of(place->position), y = pe_wide_of(place->offset);
     struct pe_wide scale = pe_wide_of(place->scale);
     pe_wide_mul(&x, &x, &scale);
-    if (x.sign != 0 && y.sign != 0 && x.exponent < y.exponent - far)
+    if (x.sign != 0 && y.sign != 0 && x.exponent < y.exponent - far) {
         x.exponent = y.exponent - far;
-    if (x.sign != 0 && y.sign != 0 && y.exponent < x.exponent - far)
+    }
+    if (x.sign != 0 && y.sign != 0 && y.exponent < x.exponent - far) {
         y.exponent = x.exponent - far;
+    }
     pe_wide_add(&x, &x, &y);
     return x;
 }
@@ -138,8 +141,9 @@ void pe_place_of(struct pe_place *place, double position, double scale, double o
     place->negative = x < 0;
     if (is_whole(position) && is_whole(scale) && is_whole(offset) && is_whole(product) && is_whole(x)) {
         /* whole numbers all the way, the usual case: doubles have computed x exactly */
-        if (x != 0)
+        if (x != 0) {
             place_double(place, (uint64_t)magnitude, 0);
+        }
     } else if (scale == 1 && offset == 0 && field > 0 && magnitude < PE_POSITION_MAX) {
         /* x is the position */
         place_double(place, (bits & (UINT64_MAX >> 12)) | UINT64_C(1) << 52, 1075 - field);
@@ -150,8 +154,9 @@ void pe_place_of(struct pe_place *place, double position, double scale, double o
 
 bool pe_place_is(const struct pe_place *place, int64_t value) {
     uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    if (place->zero || value == 0)
+    if (place->zero || value == 0) {
         return place->zero && value == 0;
+    }
     return place->fraction_bits == 0 && place->negative == (value < 0) && place->fixed[0] == magnitude;
 }
 
@@ -180,11 +185,13 @@ static void fraction_long(const struct pe_place *place, const uint64_t t[4], uin
         word = 1 + place->fraction_bits / 64;
         bit = place->fraction_bits % 64;
     } else {
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 4; i++) {
             add_product(product, place->fixed[i], t, 4, i);
+        }
     }
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         f[i] = bit == 0 ? product[word + i] : product[word + i] >> bit | product[word + i + 1] << (64 - bit);
+    }
 }
 
 /* f = floor(|x| * t * 2^128) mod 2^128, short by at most 3. */
@@ -267,8 +274,9 @@ static INLINE bool pair_fast(const struct pe_place *place, const struct pe_turn 
     bool minus = high >> 63;
     high ^= 0 - (uint64_t)minus; /* -r - 2^-128: the fraction was short by up to 3 of that */
     low ^= 0 - (uint64_t)minus;
-    if (high == 0)
+    if (high == 0) {
         return false;
+    }
     int top = top_bit(high); /* at most 61 */
     uint64_t product_low, product = mul_high(high << (63 - top) | low >> (top + 1), TWO_PI, &product_low);
     int shift = (int)(1 - (product >> 63)); /* a = product * 2^(top - 124) turned into radians */
@@ -281,8 +289,9 @@ static INLINE bool pair_fast(const struct pe_place *place, const struct pe_turn 
 static bool pair_tiny(const struct pe_place *place, const struct pe_turn *turn, struct value *sin,
                       struct value *cos) {
     int exponent = place->exponent + turn->exact.exponent;
-    if (exponent > -64)
+    if (exponent > -64) {
         return false;
+    }
     uint64_t product = mul_top(place->top, pe_wide_top(&turn->exact));
     int shift = (int)(1 - (product >> 63));
     uint64_t a = mul_top(product << shift, TWO_PI);
@@ -346,8 +355,9 @@ static INLINE int kept_bits_fast(const struct format *format, int exponent) {
 /* Does a boundary between two elements lie within BOUND of the value? Where no bit is kept, the boundary is
  * half of the smallest subnormal: below a mantissa of 2^63 with kept 0, above one of 2^64 with kept -1. */
 static INLINE bool undecided(const struct value *v, int kept) {
-    if (kept < 0)
+    if (kept < 0) {
         return kept == -1 && 0 - v->mantissa <= BOUND;
+    }
     uint64_t half = UINT64_C(1) << (63 - kept);
     return ((v->mantissa - half + BOUND) & (2 * half - 1)) <= 2 * BOUND;
 }
@@ -358,8 +368,9 @@ static INLINE bool undecided(const struct value *v, int kept) {
 static INLINE uint64_t pack(const struct value *v, const struct format *format, int kept) {
     int exponent = v->exponent - format->exponent_min;
     uint64_t sign = (uint64_t)v->negative << format->sign_bit;
-    if (kept < 0) /* below half of the smallest subnormal */
+    if (kept < 0) { /* below half of the smallest subnormal */
         return sign;
+    }
     uint64_t whole = ((v->mantissa >> (63 - kept)) + 1) >> 1;
     return sign | (whole + ((uint64_t)(kept < format->bits ? 0 : exponent) << (format->bits - 1)));
 }
@@ -367,12 +378,13 @@ static INLINE uint64_t pack(const struct value *v, const struct format *format, 
 static INLINE void store(void *out, size_t at, uint64_t bits, enum pe_dtype dtype) {
     uint32_t bits32 = (uint32_t)bits;
     uint16_t bits16 = (uint16_t)bits;
-    if (dtype == PE_DTYPE_F64)
+    if (dtype == PE_DTYPE_F64) {
         memcpy((char *)out + 8 * at, &bits, 8);
-    else if (dtype == PE_DTYPE_F32)
+    } else if (dtype == PE_DTYPE_F32) {
         memcpy((char *)out + 4 * at, &bits32, 4);
-    else
+    } else {
         memcpy((char *)out + 2 * at, &bits16, 2);
+    }
 }
 
 /* ---- Rows ---------------------------------------------------------------------------------------------- */
@@ -381,12 +393,15 @@ void pe_phase_exact(const struct pe_place *place, const struct pe_turn *turn, en
                     void *cos) {
     const struct format *format = &formats[dtype];
     struct value s = value_zero, c = value_one;
-    if (!place->zero)
+    if (!place->zero) {
         pair_exact(place, turn, &s, &c);
-    if (sin)
+    }
+    if (sin) {
         store(sin, 0, pack(&s, format, kept_bits(format, s.exponent)), dtype);
-    if (cos)
+    }
+    if (cos) {
         store(cos, 0, pack(&c, format, kept_bits(format, c.exponent)), dtype);
+    }
 }
 
 /* What the fast path leaves over; apart, so that the loop below stays small. */
@@ -399,10 +414,12 @@ static void pair_rare(const struct pe_place *place, const struct pe_turn *turn, 
         pe_phase_exact(place, turn, dtype, sin, cos);
         return;
     }
-    if (sin)
+    if (sin) {
         store(sin, 0, pack(&s, format, kept_bits(format, s.exponent)), dtype);
-    if (cos)
+    }
+    if (cos) {
         store(cos, 0, pack(&c, format, format->bits), dtype);
+    }
 }
 
 static INLINE void row(const struct pe_place *place, const struct pe_turn *turns, size_t n,
@@ -415,10 +432,12 @@ static INLINE void row(const struct pe_place *place, const struct pe_turn *turns
         if (pair_fast(place, &turns[i], &s, &c) &&
             (format->certain || (!undecided(&s, kept_bits_fast(format, s.exponent)) &&
                                  !undecided(&c, kept_bits_fast(format, c.exponent))))) {
-            if (sin)
+            if (sin) {
                 store(sin, 0, pack(&s, format, kept_bits_fast(format, s.exponent)), dtype);
-            if (cos)
+            }
+            if (cos) {
                 store(cos, 0, pack(&c, format, kept_bits_fast(format, c.exponent)), dtype);
+            }
         } else {
             pair_rare(place, &turns[i], dtype, sin, cos);
         }
@@ -429,12 +448,13 @@ static INLINE void row(const struct pe_place *place, const struct pe_turn *turns
 
 void pe_phase_row(const struct pe_place *place, const struct pe_turn *turns, size_t n, enum pe_dtype dtype,
                   const struct pe_phase_out *out) {
-    if (dtype == PE_DTYPE_F32)
+    if (dtype == PE_DTYPE_F32) {
         row(place, turns, n, PE_DTYPE_F32, out);
-    else if (dtype == PE_DTYPE_F64)
+    } else if (dtype == PE_DTYPE_F64) {
         row(place, turns, n, PE_DTYPE_F64, out);
-    else if (dtype == PE_DTYPE_F16)
+    } else if (dtype == PE_DTYPE_F16) {
         row(place, turns, n, PE_DTYPE_F16, out);
-    else
+    } else {
         row(place, turns, n, PE_DTYPE_BF16, out);
+    }
 }

@@ -20,11 +20,13 @@ struct pe_plan {
 
 int pe_spec_init(struct pe_arena *arena, struct pe_spec *spec, const char *type, struct pe_error *err) {
     const struct pe_encoding_info *info = pe_encoding_find(type);
-    if (!info)
+    if (!info) {
         return pe_fail(err, PE_ERR_UNKNOWN_NAME, "type", "\"%.60s\" is not a type of encoding", type);
+    }
     void *params = pe_arena_array(arena, 1, info->params_size, err);
-    if (!params)
+    if (!params) {
         return err->code;
+    }
     pe_fields_init(info->fields, info->n_fields, params, info->params_size);
     *spec = (struct pe_spec){.encoding = info, .params = params};
     return PE_OK;
@@ -33,9 +35,10 @@ int pe_spec_init(struct pe_arena *arena, struct pe_spec *spec, const char *type,
 static const struct pe_field *spec_row(const struct pe_spec *spec, const char *name, struct pe_error *err) {
     const struct pe_field *row = pe_field_find(spec->encoding->fields, spec->encoding->n_fields, name);
     char names[240];
-    if (!row)
+    if (!row) {
         pe_fail(err, PE_ERR_UNKNOWN_FIELD, name, "%s has no such parameter; it has %s", spec->encoding->type,
                 pe_fields_names(spec->encoding->fields, spec->encoding->n_fields, names, sizeof names));
+    }
     return row;
 }
 
@@ -56,21 +59,25 @@ static int fit(struct pe_spec *spec, const struct pe_field *row, size_t value, b
                struct pe_error *err) {
     const struct pe_field *fields = spec->encoding->fields;
     int64_t given = *(const int64_t *)(const void *)((const char *)spec->params + row->offset);
-    if (!pe_field_given(fields, row, spec->params))
+    if (!pe_field_given(fields, row, spec->params)) {
         return pe_field_set_int(fields, row, spec->params, (int64_t)value, err);
-    if (must_agree && given != (int64_t)value)
+    }
+    if (must_agree && given != (int64_t)value) {
         return pe_fail(err, PE_ERR_CONFLICT, row->name, "is %lld but the embeddings have width %zu",
                        (long long)given, value);
+    }
     return PE_OK;
 }
 
 int pe_spec_fit(struct pe_spec *spec, size_t width, size_t length, struct pe_error *err) {
     for (size_t i = 0; i < spec->encoding->n_fields; i++) {
         const struct pe_field *row = &spec->encoding->fields[i];
-        if ((row->flags & PE_FIELD_WIDTH) && width && fit(spec, row, width, true, err))
+        if ((row->flags & PE_FIELD_WIDTH) && width && fit(spec, row, width, true, err)) {
             return err->code;
-        if ((row->flags & PE_FIELD_LENGTH) && length && fit(spec, row, length, false, err))
+        }
+        if ((row->flags & PE_FIELD_LENGTH) && length && fit(spec, row, length, false, err)) {
             return err->code;
+        }
     }
     return PE_OK;
 }
@@ -94,16 +101,19 @@ static int plan_fill(struct pe_plan *plan, const struct pe_spec *spec, size_t da
 int pe_plan_open(struct pe_plan **out, const struct pe_spec *spec, struct pe_error *err) {
     const struct pe_encoding *row = pe_encoding_row(spec->encoding);
     *out = NULL;
-    if (pe_fields_check(spec->encoding->fields, spec->encoding->n_fields, spec->params, err))
+    if (pe_fields_check(spec->encoding->fields, spec->encoding->n_fields, spec->params, err)) {
         return err->code;
-    if (row->check && row->check(spec->params, err))
+    }
+    if (row->check && row->check(spec->params, err)) {
         return err->code;
+    }
     size_t data_bytes = row->plan_bytes ? row->plan_bytes(spec->params) : 0;
     size_t bytes =
         rounded(sizeof(struct pe_plan)) + rounded(spec->encoding->params_size) + rounded(data_bytes);
     struct pe_plan *plan = aligned_alloc(ALIGN, bytes);
-    if (!plan)
+    if (!plan) {
         return pe_fail(err, PE_ERR_MEMORY, "", "no memory for a plan of %zu bytes", bytes);
+    }
     memset(plan, 0, bytes);
     if (plan_fill(plan, spec, data_bytes, err)) {
         free(plan);
@@ -119,8 +129,9 @@ struct pe_plan *pe_plan_share(struct pe_plan *plan) {
 }
 
 void pe_plan_close(struct pe_plan *plan) {
-    if (plan && atomic_fetch_sub(&plan->references, 1) == 1)
+    if (plan && atomic_fetch_sub(&plan->references, 1) == 1) {
         free(plan);
+    }
 }
 
 const struct pe_encoding_info *pe_plan_encoding(const struct pe_plan *plan) {

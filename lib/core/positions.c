@@ -32,25 +32,30 @@ static double progression(double start, double step, size_t i) {
 }
 
 static int number_check(const char *name, double value, struct pe_error *err) {
-    if (isfinite(value))
+    if (isfinite(value)) {
         return PE_OK;
+    }
     return pe_fail(err, PE_ERR_NONFINITE, "", "got %s %g, allowed are finite numbers", name, value);
 }
 
 static int position_check(double value, struct pe_error *err) {
-    if (fabs(value) <= PE_POSITION_MAX)
+    if (fabs(value) <= PE_POSITION_MAX) {
         return PE_OK;
+    }
     return pe_fail(err, PE_ERR_RANGE, "", "got position %.17g, " ALLOWED, value);
 }
 
 int pe_positions_steps(struct pe_positions *out, double start, double step, size_t count,
                        struct pe_error *err) {
-    if (err->code || number_check("start", start, err) || number_check("step", step, err))
+    if (err->code || number_check("start", start, err) || number_check("step", step, err)) {
         return err->code;
-    if (count > count_max)
+    }
+    if (count > count_max) {
         return pe_fail(err, PE_ERR_RANGE, "", "got %zu positions, allowed are up to 2^53", count);
-    if (count && (position_check(start, err) || position_check(progression(start, step, count - 1), err)))
+    }
+    if (count && (position_check(start, err) || position_check(progression(start, step, count - 1), err))) {
         return err->code;
+    }
     *out = (struct pe_positions){.length = count, .axes = 1, .start = start, .step = step};
     return PE_OK;
 }
@@ -61,10 +66,11 @@ static size_t range_count(double start, double stop, double step) {
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         double element = progression(start, step, middle);
-        if (step > 0 ? element < stop : element > stop)
+        if (step > 0 ? element < stop : element > stop) {
             low = middle + 1;
-        else
+        } else {
             high = middle;
+        }
     }
     return low;
 }
@@ -72,18 +78,23 @@ static size_t range_count(double start, double stop, double step) {
 int pe_positions_range(struct pe_positions *out, double start, double stop, double step,
                        struct pe_error *err) {
     if (err->code || number_check("start", start, err) || number_check("stop", stop, err) ||
-        number_check("step", step, err))
+        number_check("step", step, err)) {
         return err->code;
-    if (step == 0)
+    }
+    if (step == 0) {
         return pe_fail(err, PE_ERR_RANGE, "", "got step 0, allowed is any other finite number");
+    }
     size_t count = range_count(start, stop, step);
-    if (count && position_check(start, err))
+    if (count && position_check(start, err)) {
         return err->code;
-    if (count > count_max && fabs(stop) > PE_POSITION_MAX)
+    }
+    if (count > count_max && fabs(stop) > PE_POSITION_MAX) {
         return pe_fail(err, PE_ERR_RANGE, "", "got positions up to %.17g, " ALLOWED, stop);
-    if (count > count_max)
+    }
+    if (count > count_max) {
         return pe_fail(err, PE_ERR_RANGE, "", "got more than 2^53 positions from %.17g to %.17g by %.17g",
                        start, stop, step);
+    }
     return pe_positions_steps(out, start, step, count, err);
 }
 
@@ -94,32 +105,38 @@ size_t pe_positions_count(const struct pe_positions *positions) {
 static int shape_fail(const struct pe_tensor *tensor, int axes, struct pe_error *err) {
     char shape[128];
     pe_tensor_shape_text(tensor, shape, sizeof shape);
-    if (axes == 1)
+    if (axes == 1) {
         return pe_fail(err, PE_ERR_SHAPE, "", "got shape %s, allowed are [T] and [B, T]", shape);
+    }
     return pe_fail(err, PE_ERR_SHAPE, "", "got shape %s, allowed are [T, %d] and [B, T, %d]", shape, axes,
                    axes);
 }
 
 /* [T] or [B, T], and behind it [axes] when there are several. */
 static int shape_check(const struct pe_tensor *tensor, int axes, struct pe_error *err) {
-    if (axes < 1)
+    if (axes < 1) {
         return pe_fail(err, PE_ERR_SHAPE, "", "got %d coordinates for a position, at least 1 is needed",
                        axes);
+    }
     int rank = tensor->rank - (axes > 1);
     bool fits = rank == 1 || rank == 2;
-    if (fits && axes > 1)
+    if (fits && axes > 1) {
         fits = tensor->dim[rank] == (size_t)axes;
-    if (!fits)
+    }
+    if (!fits) {
         return shape_fail(tensor, axes, err);
-    if (rank == 2 && tensor->dim[0] == 0)
+    }
+    if (rank == 2 && tensor->dim[0] == 0) {
         return pe_fail(err, PE_ERR_SHAPE, "", "got a batch of 0 rows, at least 1 is needed");
+    }
     return PE_OK;
 }
 
 /* out becomes a view of a list of doubles, once its shape and elements are found right. */
 static int adopt(struct pe_positions *out, const struct pe_tensor *list, int axes, struct pe_error *err) {
-    if (shape_check(list, axes, err) || pe_tensor_check_finite(list, false, err))
+    if (shape_check(list, axes, err) || pe_tensor_check_finite(list, false, err)) {
         return err->code;
+    }
     const double *values = list->data;
     const size_t count = pe_tensor_count(list);
     for (size_t i = 0; i < count; i++) {
@@ -136,11 +153,13 @@ static int adopt(struct pe_positions *out, const struct pe_tensor *list, int axe
 
 int pe_positions_tensor(struct pe_arena *arena, struct pe_positions *out, const struct pe_tensor *tensor,
                         int axes, struct pe_error *err) {
-    if (err->code || shape_check(tensor, axes, err))
+    if (err->code || shape_check(tensor, axes, err)) {
         return err->code;
+    }
     struct pe_tensor list; /* a copy even of float64: a view of posted bytes may not be aligned */
-    if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, tensor->rank, tensor->dim, err))
+    if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, tensor->rank, tensor->dim, err)) {
         return err->code;
+    }
     pe_dtype_load(tensor->dtype, tensor->data, pe_tensor_count(tensor), list.data);
     return adopt(out, &list, axes, err);
 }
@@ -153,18 +172,21 @@ static int range_split(const char *text, double part[RANGE_PARTS], struct pe_err
     size_t n = 0;
     part[2] = 1;
     for (bool more = true; more; n++) {
-        if (n == RANGE_PARTS)
+        if (n == RANGE_PARTS) {
             return pe_fail(err, PE_ERR_SYNTAX, "",
                            "got more than three numbers, a range is start:stop or start:stop:step");
+        }
         size_t length = strcspn(text, ":");
         struct pe_number number;
         enum pe_number_status result = pe_number_parse(text, length, &number);
         int shown = length < SHOWN_MAX ? (int)length : SHOWN_MAX;
-        if (result == PE_NUMBER_OVERFLOW)
+        if (result == PE_NUMBER_OVERFLOW) {
             return pe_fail(err, PE_ERR_RANGE, "", "got %s %.*s, " ALLOWED, names[n], shown, text);
-        if (result != PE_NUMBER_OK)
+        }
+        if (result != PE_NUMBER_OK) {
             return pe_fail(err, PE_ERR_SYNTAX, "", "got \"%.*s\" for the %s of a range, a number is needed",
                            shown, text, names[n]);
+        }
         part[n] = number.value;
         more = text[length] == ':';
         text += length + more;
@@ -174,30 +196,36 @@ static int range_split(const char *text, double part[RANGE_PARTS], struct pe_err
 
 int pe_positions_parse(struct pe_arena *arena, struct pe_positions *out, const char *text,
                        struct pe_error *err) {
-    if (err->code)
+    if (err->code) {
         return err->code;
-    if (text[0] == '\0')
+    }
+    if (text[0] == '\0') {
         return pe_fail(err, PE_ERR_SYNTAX, "", "got no text, allowed are a list and start:stop:step");
+    }
     if (text[0] != '[' && strchr(text, ':')) {
         double part[RANGE_PARTS];
-        if (range_split(text, part, err))
+        if (range_split(text, part, err)) {
             return err->code;
+        }
         return pe_positions_range(out, part[0], part[1], part[2], err);
     }
     struct pe_tensor list;
-    if (pe_number_array(arena, &list, text, err))
+    if (pe_number_array(arena, &list, text, err)) {
         return err->code;
+    }
     return adopt(out, &list, 1, err);
 }
 
 void pe_positions_read(const struct pe_positions *positions, size_t first, size_t n, double *out) {
     const size_t axes = (size_t)positions->axes;
-    if (n == 0)
+    if (n == 0) {
         return;
+    }
     if (positions->list) {
         memcpy(out, positions->list + first * axes, n * axes * sizeof *out);
         return;
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         out[i] = progression(positions->start, positions->step, first + i);
+    }
 }

@@ -71,25 +71,30 @@ static int way_find(const struct pe_positions_rule *rule, int *way, struct pe_er
     };
     const char *first = NULL;
     for (size_t i = 0; i < PE_COUNT(ways); i++) {
-        if (!ways[i].used)
+        if (!ways[i].used) {
             continue;
+        }
         const char *name = pe_positions_fields[ways[i].row].name;
-        if (first)
+        if (first) {
             return pe_fail(err, PE_ERR_CONFLICT, name,
                            "got %s and %s, allowed is one of count, grid, mask and lengths", first, name);
+        }
         first = name;
         *way = ways[i].row;
     }
-    if (!first)
+    if (!first) {
         return pe_fail(err, PE_ERR_MISSING, "", "got none of count, grid, mask and lengths, one is needed");
+    }
     return PE_OK;
 }
 
 static int range_make(struct pe_positions *out, const struct pe_positions_rule *rule, struct pe_error *err) {
-    if (!given(rule, ROW_COUNT))
+    if (!given(rule, ROW_COUNT)) {
         return pe_fail(err, PE_ERR_MISSING, "count", "got a range without count, the number of positions");
-    if (rule->count < 0 || (uint64_t)rule->count > SIZE_MAX - 1)
+    }
+    if (rule->count < 0 || (uint64_t)rule->count > SIZE_MAX - 1) {
         return pe_fail(err, PE_ERR_RANGE, "count", "got %lld, allowed are 0 to 2^53", (long long)rule->count);
+    }
     double start = given(rule, ROW_START) ? rule->start : 0;
     double step = given(rule, ROW_STEP) ? rule->step : 1;
     return pe_positions_steps(out, start, step, (size_t)rule->count, err);
@@ -97,8 +102,9 @@ static int range_make(struct pe_positions *out, const struct pe_positions_rule *
 
 static int list_check(const struct pe_tensor *list, const char *name, struct pe_error *err) {
     char shape[128];
-    if (list->rank == 1)
+    if (list->rank == 1) {
         return PE_OK;
+    }
     return pe_fail(err, PE_ERR_SHAPE, name, "got shape %s, allowed is a list of whole numbers",
                    pe_tensor_shape_text(list, shape, sizeof shape));
 }
@@ -122,11 +128,13 @@ static int size_read(const struct pe_tensor *list, size_t i, const char *name, s
 static void grid_fill(double *out, size_t cells, size_t axes, const size_t *size) {
     size_t at[GRID_AXES_MAX] = {0};
     for (size_t t = 0; t < cells; t++) {
-        for (size_t a = 0; a < axes; a++)
+        for (size_t a = 0; a < axes; a++) {
             out[t * axes + a] = (double)at[a];
+        }
         for (size_t a = axes; a-- > 0;) {
-            if (++at[a] < size[a])
+            if (++at[a] < size[a]) {
                 break;
+            }
             at[a] = 0;
         }
     }
@@ -135,20 +143,25 @@ static void grid_fill(double *out, size_t cells, size_t axes, const size_t *size
 static int grid_make(struct pe_arena *arena, struct pe_positions *out, const struct pe_tensor *grid,
                      struct pe_error *err) {
     size_t size[GRID_AXES_MAX], cells;
-    if (list_check(grid, "grid", err))
+    if (list_check(grid, "grid", err)) {
         return err->code;
-    const size_t axes = grid->dim[0];
-    if (axes < 1 || axes > GRID_AXES_MAX)
-        return pe_fail(err, PE_ERR_SHAPE, "grid", "got %zu sizes, allowed are 1 to %d", axes, GRID_AXES_MAX);
-    for (size_t i = 0; i < axes; i++) {
-        if (size_read(grid, i, "grid", &size[i], err))
-            return err->code;
     }
-    if (!pe_size_product(size, axes, &cells))
+    const size_t axes = grid->dim[0];
+    if (axes < 1 || axes > GRID_AXES_MAX) {
+        return pe_fail(err, PE_ERR_SHAPE, "grid", "got %zu sizes, allowed are 1 to %d", axes, GRID_AXES_MAX);
+    }
+    for (size_t i = 0; i < axes; i++) {
+        if (size_read(grid, i, "grid", &size[i], err)) {
+            return err->code;
+        }
+    }
+    if (!pe_size_product(size, axes, &cells)) {
         cells = SIZE_MAX; /* which no arena grants */
+    }
     struct pe_tensor list;
-    if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, 2, (size_t[]){cells, axes}, err))
+    if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, 2, (size_t[]){cells, axes}, err)) {
         return pe_error_at(err, "grid");
+    }
     grid_fill(list.data, cells, axes, size);
     *out = (struct pe_positions){.length = cells, .axes = (int)axes, .list = list.data, .by_rule = true};
     return PE_OK;
@@ -158,8 +171,9 @@ static int grid_make(struct pe_arena *arena, struct pe_positions *out, const str
 static int mask_check(const struct pe_tensor *mask, const double *values, struct pe_error *err) {
     const size_t count = pe_tensor_count(mask);
     for (size_t i = 0; i < count; i++) {
-        if (values[i] == 0 || values[i] == 1)
+        if (values[i] == 0 || values[i] == 1) {
             continue;
+        }
         char path[sizeof err->path];
         pe_fail(err, PE_ERR_RANGE, pe_tensor_index_text(mask, i, path, sizeof path),
                 "got %.17g, allowed are 0 and 1", values[i]);
@@ -196,47 +210,58 @@ static void mask_apply(double *row, size_t length, int rule, double padding_idx)
 
 static int mask_fields_check(const struct pe_positions_rule *rule, struct pe_error *err) {
     char text[128];
-    if (!rule->mask)
+    if (!rule->mask) {
         return pe_fail(err, PE_ERR_MISSING, "mask", "got %s without mask",
                        given(rule, ROW_RULE) ? "rule" : "padding_idx");
-    if (!rule->rule)
+    }
+    if (!rule->rule) {
         return pe_fail(err, PE_ERR_MISSING, "rule", "got mask without rule, allowed are %s",
                        pe_choices_names(rules, text, sizeof text));
+    }
     const char *name = pe_choice_name(rules, rule->rule);
-    if (!name)
+    if (!name) {
         return pe_fail(err, PE_ERR_CHOICE, "rule", "got %d, allowed are %s", rule->rule,
                        pe_choices_names(rules, text, sizeof text));
-    if (!given(rule, ROW_PADDING_IDX))
+    }
+    if (!given(rule, ROW_PADDING_IDX)) {
         return PE_OK;
-    if (rule->rule != PE_POSITION_RULE_ROBERTA && rule->rule != PE_POSITION_RULE_FAIRSEQ)
+    }
+    if (rule->rule != PE_POSITION_RULE_ROBERTA && rule->rule != PE_POSITION_RULE_FAIRSEQ) {
         return pe_fail(err, PE_ERR_CONFLICT, "padding_idx", "got %s, only roberta and fairseq have one",
                        name);
-    if (rule->padding_idx < 0 || (double)rule->padding_idx > PADDING_IDX_MAX)
+    }
+    if (rule->padding_idx < 0 || (double)rule->padding_idx > PADDING_IDX_MAX) {
         return pe_fail(err, PE_ERR_RANGE, "padding_idx", "got %lld, allowed are 0 to %.0f",
                        (long long)rule->padding_idx, PADDING_IDX_MAX);
+    }
     return PE_OK;
 }
 
 static int mask_make(struct pe_arena *arena, struct pe_positions *out, const struct pe_positions_rule *rule,
                      struct pe_error *err) {
-    if (mask_fields_check(rule, err))
+    if (mask_fields_check(rule, err)) {
         return err->code;
+    }
     const struct pe_tensor *mask = rule->mask;
     char shape[128];
-    if (mask->rank < 1 || mask->rank > 2 || (mask->rank == 2 && mask->dim[0] == 0))
+    if (mask->rank < 1 || mask->rank > 2 || (mask->rank == 2 && mask->dim[0] == 0)) {
         return pe_fail(err, PE_ERR_SHAPE, "mask", "got shape %s, allowed are [T] and [B, T] with rows",
                        pe_tensor_shape_text(mask, shape, sizeof shape));
+    }
     struct pe_tensor list;
-    if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, mask->rank, mask->dim, err))
+    if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, mask->rank, mask->dim, err)) {
         return pe_error_at(err, "mask");
+    }
     double *values = list.data;
     pe_dtype_load(mask->dtype, mask->data, pe_tensor_count(mask), values);
-    if (mask_check(mask, values, err))
+    if (mask_check(mask, values, err)) {
         return err->code;
+    }
     const size_t batch = mask->rank == 2 ? mask->dim[0] : 0, length = mask->dim[mask->rank - 1];
     const double padding_idx = given(rule, ROW_PADDING_IDX) ? (double)rule->padding_idx : 1;
-    for (size_t b = 0; b < (batch ? batch : 1); b++)
+    for (size_t b = 0; b < (batch ? batch : 1); b++) {
         mask_apply(values + b * length, length, rule->rule, padding_idx);
+    }
     *out =
         (struct pe_positions){.batch = batch, .length = length, .axes = 1, .list = values, .by_rule = true};
     return PE_OK;
@@ -244,24 +269,29 @@ static int mask_make(struct pe_arena *arena, struct pe_positions *out, const str
 
 static int lengths_make(struct pe_arena *arena, struct pe_positions *out, const struct pe_tensor *lengths,
                         struct pe_error *err) {
-    if (list_check(lengths, "lengths", err))
+    if (list_check(lengths, "lengths", err)) {
         return err->code;
+    }
     const size_t n = lengths->dim[0];
     size_t total = 0, length;
     for (size_t i = 0; i < n; i++) {
-        if (size_read(lengths, i, "lengths", &length, err))
+        if (size_read(lengths, i, "lengths", &length, err)) {
             return err->code;
+        }
         total = length <= SIZE_MAX - total ? total + length : SIZE_MAX;
     }
     struct pe_tensor list;
-    if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, 1, &total, err))
+    if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, 1, &total, err)) {
         return pe_error_at(err, "lengths");
+    }
     double *next = list.data;
     for (size_t i = 0; i < n; i++) {
-        if (size_read(lengths, i, "lengths", &length, err))
+        if (size_read(lengths, i, "lengths", &length, err)) {
             return err->code;
-        for (size_t t = 0; t < length; t++)
+        }
+        for (size_t t = 0; t < length; t++) {
             *next++ = (double)t;
+        }
     }
     *out = (struct pe_positions){.length = total, .axes = 1, .list = list.data, .by_rule = true};
     return PE_OK;
@@ -270,8 +300,9 @@ static int lengths_make(struct pe_arena *arena, struct pe_positions *out, const 
 int pe_positions_make(struct pe_arena *arena, struct pe_positions *out, const struct pe_positions_rule *rule,
                       struct pe_error *err) {
     int way = ROWS;
-    if (err->code || way_find(rule, &way, err))
+    if (err->code || way_find(rule, &way, err)) {
         return err->code;
+    }
     switch (way) {
     case ROW_GRID:
         return grid_make(arena, out, rule->grid, err);

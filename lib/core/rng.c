@@ -91,8 +91,9 @@ static struct pair pair_root(struct pair a) {
 /* c[0] + c[1] z + c[2] z^2 ... */
 static double polynomial(double z, const double *c, size_t n) {
     double sum = c[n - 1];
-    for (size_t i = n - 1; i-- > 0;)
+    for (size_t i = n - 1; i-- > 0;) {
         sum = sum * z + c[i];
+    }
     return sum;
 }
 
@@ -104,8 +105,9 @@ static struct pair minus_log(uint64_t odd) {
     const double ln2_high = 0x1.62e42fefa2p-1, ln2_low = 0x1.9ef35793c7673p-41;
     const uint64_t one = UINT64_C(1) << 63, sqrt2 = UINT64_C(0xB504F333F9DE6484); /* in units of 2^-63 */
     int exponent = 63 - 54;
-    for (; odd < one; odd <<= 1)
+    for (; odd < one; odd <<= 1) {
         exponent--;
+    }
     double f;
     if (odd < sqrt2) {
         f = (double)(odd - one) * 0x1p-63;

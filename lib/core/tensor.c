@@ -21,11 +21,13 @@ bool pe_size_product(const size_t *factors, size_t n, size_t *product) {
             return true;
         }
         fits = fits && result <= SIZE_MAX / factors[i];
-        if (fits)
+        if (fits) {
             result *= factors[i];
+        }
     }
-    if (fits)
+    if (fits) {
         *product = result;
+    }
     return fits;
 }
 
@@ -42,18 +44,23 @@ size_t pe_tensor_bytes(const struct pe_tensor *tensor) {
 
 int pe_tensor_alloc(struct pe_arena *arena, struct pe_tensor *out, enum pe_dtype dtype, int rank,
                     const size_t *dim, struct pe_error *err) {
-    if (err->code)
+    if (err->code) {
         return err->code;
-    if (rank < 0 || rank > PE_MAX_RANK)
+    }
+    if (rank < 0 || rank > PE_MAX_RANK) {
         return pe_fail(err, PE_ERR_SHAPE, "", "got %d axes, allowed are 0 to %d", rank, PE_MAX_RANK);
-    if (pe_dtype_size(dtype) == 0)
+    }
+    if (pe_dtype_size(dtype) == 0) {
         return pe_fail(err, PE_ERR_DTYPE, "", "a tensor needs an element type");
+    }
     struct pe_tensor tensor = {.dtype = dtype, .rank = rank};
-    for (int i = 0; i < rank; i++)
+    for (int i = 0; i < rank; i++) {
         tensor.dim[i] = dim[i];
+    }
     tensor.data = pe_arena_alloc(arena, pe_tensor_bytes(&tensor), err);
-    if (!tensor.data)
+    if (!tensor.data) {
         return err->code;
+    }
     *out = tensor;
     return PE_OK;
 }
@@ -83,15 +90,17 @@ static const unsigned char *element(const struct pe_tensor *tensor, size_t i) {
 
 int pe_tensor_convert(struct pe_arena *arena, struct pe_tensor *out, const struct pe_tensor *in,
                       enum pe_dtype dtype, struct pe_error *err) {
-    if (err->code)
+    if (err->code) {
         return err->code;
+    }
     if (in->dtype == dtype) {
         *out = *in;
         return PE_OK;
     }
     struct pe_tensor copy;
-    if (pe_tensor_alloc(arena, &copy, dtype, in->rank, in->dim, err))
+    if (pe_tensor_alloc(arena, &copy, dtype, in->rank, in->dim, err)) {
         return err->code;
+    }
     const size_t count = pe_tensor_count(in), size = pe_dtype_size(dtype);
     const double overflow = overflow_from(dtype);
     double buffer[BUFFER];
@@ -99,8 +108,9 @@ int pe_tensor_convert(struct pe_arena *arena, struct pe_tensor *out, const struc
         n = count - first < BUFFER ? count - first : BUFFER;
         pe_dtype_load(in->dtype, element(in, first), n, buffer);
         for (size_t i = 0; i < n; i++) {
-            if (fabs(buffer[i]) >= overflow && isfinite(buffer[i]))
+            if (fabs(buffer[i]) >= overflow && isfinite(buffer[i])) {
                 return overflow_fail(in, first + i, buffer[i], dtype, err);
+            }
         }
         pe_dtype_store(dtype, buffer, n, (unsigned char *)copy.data + first * size);
     }
@@ -109,16 +119,18 @@ int pe_tensor_convert(struct pe_arena *arena, struct pe_tensor *out, const struc
 }
 
 int pe_tensor_check_finite(const struct pe_tensor *tensor, bool allow_minus_inf, struct pe_error *err) {
-    if (err->code)
+    if (err->code) {
         return err->code;
+    }
     const size_t count = pe_tensor_count(tensor);
     double buffer[BUFFER];
     for (size_t first = 0, n; first < count; first += n) {
         n = count - first < BUFFER ? count - first : BUFFER;
         pe_dtype_load(tensor->dtype, element(tensor, first), n, buffer);
         for (size_t i = 0; i < n; i++) {
-            if (isfinite(buffer[i]) || (allow_minus_inf && buffer[i] == -INFINITY))
+            if (isfinite(buffer[i]) || (allow_minus_inf && buffer[i] == -INFINITY)) {
                 continue;
+            }
             char path[sizeof err->path];
             return pe_fail(err, PE_ERR_NONFINITE, pe_tensor_index_text(tensor, first + i, path, sizeof path),
                            "got %s, allowed are finite numbers%s",
@@ -132,18 +144,21 @@ int pe_tensor_check_finite(const struct pe_tensor *tensor, bool allow_minus_inf,
 /* Appends one number between two texts; a text that is full stays cut and terminated. */
 static size_t append(char *text, size_t size, size_t used, const char *before, size_t number,
                      const char *after) {
-    if (used >= size)
+    if (used >= size) {
         return used;
+    }
     int added = snprintf(text + used, size - used, "%s%zu%s", before, number, after);
     return added < 0 ? used : used + (size_t)added;
 }
 
 char *pe_tensor_shape_text(const struct pe_tensor *tensor, char *text, size_t size) {
     size_t used = 0;
-    if (tensor->rank == 0)
+    if (tensor->rank == 0) {
         snprintf(text, size, "[]");
-    for (int i = 0; i < tensor->rank; i++)
+    }
+    for (int i = 0; i < tensor->rank; i++) {
         used = append(text, size, used, i ? ", " : "[", tensor->dim[i], i == tensor->rank - 1 ? "]" : "");
+    }
     return text;
 }
 
@@ -154,9 +169,11 @@ char *pe_tensor_index_text(const struct pe_tensor *tensor, size_t i, char *text,
         index[axis] = i % dim;
         i /= dim;
     }
-    if (size)
+    if (size) {
         text[0] = '\0';
-    for (int axis = 0; axis < tensor->rank; axis++)
+    }
+    for (int axis = 0; axis < tensor->rank; axis++) {
         used = append(text, size, used, "[", index[axis], "]");
+    }
     return text;
 }

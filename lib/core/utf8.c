@@ -22,17 +22,21 @@ size_t pe_utf8_read(const char *text, size_t left, uint32_t *value) {
     static const unsigned char lead_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
     const unsigned char *p = (const unsigned char *)text;
     size_t form = 0;
-    while (form < N_FORMS && (p[0] < forms[form].first || p[0] > forms[form].last))
+    while (form < N_FORMS && (p[0] < forms[form].first || p[0] > forms[form].last)) {
         form++;
-    if (form == N_FORMS || forms[form].length > left)
+    }
+    if (form == N_FORMS || forms[form].length > left) {
         return 0;
+    }
     size_t length = forms[form].length;
-    if (length > 1 && (p[1] < forms[form].second_first || p[1] > forms[form].second_last))
+    if (length > 1 && (p[1] < forms[form].second_first || p[1] > forms[form].second_last)) {
         return 0;
+    }
     *value = p[0] & lead_bits[length];
     for (size_t i = 1; i < length; i++) {
-        if ((p[i] & 0xC0) != 0x80)
+        if ((p[i] & 0xC0) != 0x80) {
             return 0;
+        }
         *value = *value << 6 | (p[i] & 0x3F);
     }
     return length;
@@ -41,8 +45,9 @@ size_t pe_utf8_read(const char *text, size_t left, uint32_t *value) {
 size_t pe_utf8_write(uint32_t code, char *out) {
     static const unsigned char leads[] = {0, 0, 0xC0, 0xE0, 0xF0};
     size_t length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    for (size_t i = length - 1; i > 0; i--, code >>= 6)
+    for (size_t i = length - 1; i > 0; i--, code >>= 6) {
         out[i] = (char)(0x80 | (code & 0x3F));
+    }
     out[0] = (char)(leads[length] | code);
     return length;
 }
@@ -53,12 +58,14 @@ char *pe_utf8_show(const char *name, char *out, size_t size) {
         uint32_t value;
         size_t length = pe_utf8_read(name, left, &value);
         size_t taken = length ? length : 1;
-        if (used + taken >= size)
+        if (used + taken >= size) {
             break;
-        if (length == 0 || (unsigned char)*name < 0x20 || *name == 0x7f)
+        }
+        if (length == 0 || (unsigned char)*name < 0x20 || *name == 0x7f) {
             out[used] = '?';
-        else
+        } else {
             memcpy(out + used, name, length);
+        }
         used += taken;
         name += taken;
         left -= taken;

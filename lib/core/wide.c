@@ -58,16 +58,20 @@ static int limbs_leading_zeros(const uint32_t *a, int n) {
         zeros += 32;
         n--;
     }
-    if (n > 0)
-        for (uint32_t top = a[n - 1]; !(top >> 31); top <<= 1)
+    if (n > 0) {
+        for (uint32_t top = a[n - 1]; !(top >> 31); top <<= 1) {
             zeros++;
+        }
+    }
     return zeros;
 }
 
 static int limbs_compare(const uint32_t *a, const uint32_t *b, int n) {
-    for (int i = n - 1; i >= 0; i--)
-        if (a[i] != b[i])
+    for (int i = n - 1; i >= 0; i--) {
+        if (a[i] != b[i]) {
             return a[i] > b[i] ? 1 : -1;
+        }
+    }
     return 0;
 }
 
@@ -114,10 +118,11 @@ struct pe_wide pe_wide_of(double value) {
     memcpy(&bits, &value, sizeof bits);
     int32_t exponent = (int32_t)(bits >> 52 & 0x7ff);
     uint64_t mantissa = bits & ((UINT64_C(1) << 52) - 1);
-    if (exponent > 0)
+    if (exponent > 0) {
         mantissa |= UINT64_C(1) << 52;
-    else
+    } else {
         exponent = 1;
+    }
     limb[N - 1] = (uint32_t)(mantissa >> 32);
     limb[N - 2] = (uint32_t)mantissa;
     normalise(&out, limb, N, exponent - 1075 + 64, bits >> 63 ? -1 : 1);
@@ -153,12 +158,13 @@ void pe_wide_add(struct pe_wide *out, const struct pe_wide *a, const struct pe_w
         small = a;
     }
     int64_t shift = (int64_t)big->exponent - small->exponent;
-    if (small->sign == 0 || shift >= PE_WIDE_BITS)
+    if (small->sign == 0 || shift >= PE_WIDE_BITS) {
         *out = *big;
-    else if (big->sign == small->sign)
+    } else if (big->sign == small->sign) {
         add_magnitudes(out, big, small, (int)shift);
-    else
+    } else {
         sub_magnitudes(out, big, small, (int)shift);
+    }
 }
 
 void pe_wide_sub(struct pe_wide *out, const struct pe_wide *a, const struct pe_wide *b) {
@@ -171,8 +177,9 @@ void pe_wide_mul(struct pe_wide *out, const struct pe_wide *a, const struct pe_w
     uint32_t product[2 * N] = {0};
     for (int i = 0; i < N; i++) {
         uint64_t carry = 0;
-        if (a->limb[i] == 0) /* positions and small constants are mostly zeros */
+        if (a->limb[i] == 0) { /* positions and small constants are mostly zeros */
             continue;
+        }
         for (int j = 0; j < N; j++) {
             carry += (uint64_t)a->limb[i] * b->limb[j] + product[i + j];
             product[i + j] = (uint32_t)carry;
@@ -226,8 +233,9 @@ void pe_wide_div(struct pe_wide *out, const struct pe_wide *a, const struct pe_w
 
 double pe_wide_double(const struct pe_wide *a) {
     int32_t exponent = a->exponent;
-    if (a->sign == 0 || exponent < -1000)
+    if (a->sign == 0 || exponent < -1000) {
         return 0;
+    }
     uint64_t mantissa = pe_wide_top(a) >> 11;
     uint64_t bits = (uint64_t)(exponent + 1022) << 52 | (mantissa & ((UINT64_C(1) << 52) - 1));
     double value;
@@ -243,14 +251,16 @@ bool pe_wide_fixed(const struct pe_wide *a, int shift, uint64_t m[4]) {
     uint32_t limb[N];
     int drop = PE_WIDE_BITS - a->exponent - shift, zeros = 0; /* at least 448 - 256 */
     memset(limb, 0, sizeof limb);
-    while (zeros < PE_WIDE_BITS && !(a->limb[zeros / 32] >> zeros % 32 & 1))
+    while (zeros < PE_WIDE_BITS && !(a->limb[zeros / 32] >> zeros % 32 & 1)) {
         zeros++;
+    }
     if (drop < PE_WIDE_BITS) {
         memcpy(limb, a->limb, sizeof limb);
         limbs_shift_right(limb, N, drop);
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
         m[i] = (uint64_t)limb[2 * i + 1] << 32 | limb[2 * i];
+    }
     return zeros >= drop;
 }
 
@@ -268,15 +278,19 @@ unsigned pe_wide_round(struct pe_wide *out, const struct pe_wide *a) {
     unsigned half = bit_at(a, fraction - 1);
     unsigned low = bit_at(a, fraction + 1) << 1 | bit_at(a, fraction);
     *out = *a;
-    for (int i = 0; i < N; i++) /* clear what is behind the point */
-        if (32 * (i + 1) <= fraction)
+    for (int i = 0; i < N; i++) { /* clear what is behind the point */
+        if (32 * (i + 1) <= fraction) {
             out->limb[i] = 0;
-        else if (32 * i < fraction)
+        } else if (32 * i < fraction) {
             out->limb[i] &= UINT32_MAX << fraction % 32;
-    if (fraction == PE_WIDE_BITS) /* a < 1 */
+        }
+    }
+    if (fraction == PE_WIDE_BITS) { /* a < 1 */
         out->sign = 0;
-    if (half)
+    }
+    if (half) {
         pe_wide_add(out, out, &one);
+    }
     return (low + half) & 3;
 }
 
@@ -322,8 +336,9 @@ void pe_wide_exp(struct pe_wide *out, const struct pe_wide *a) {
         pe_wide_div_small(&term, &term, i);
         pe_wide_add(&sum, &sum, &term);
     }
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
         pe_wide_mul(&sum, &sum, &sum);
+    }
     sum.exponent += n;
     *out = sum;
 }

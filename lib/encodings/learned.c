@@ -69,19 +69,23 @@ static size_t table_width(const struct pe_tensor *table) {
 static int learned_check(const void *params, struct pe_error *err) {
     const struct learned *learned = params;
     const struct pe_tensor *table = learned->table.tensor;
-    if (!table && learned->table.name)
+    if (!table && learned->table.name) {
         return pe_fail(err, PE_ERR_UNKNOWN_NAME, "table", "no table \"%.60s\" is loaded",
                        learned->table.name);
-    if (!table)
+    }
+    if (!table) {
         return pe_fail(err, PE_ERR_MISSING, "table", "a learned encoding needs its table [rows, D]");
+    }
     char shape[128];
     pe_tensor_shape_text(table, shape, sizeof shape);
-    if (table->rank != 2 && !(table->rank == 3 && table->dim[0] == 1))
+    if (table->rank != 2 && !(table->rank == 3 && table->dim[0] == 1)) {
         return pe_fail(err, PE_ERR_SHAPE, "table", "got shape %s, allowed are [rows, D] and [1, rows, D]",
                        shape);
-    if (table_rows(table) < 1 || table_width(table) < 1 || table_width(table) > MAX_WIDTH)
+    }
+    if (table_rows(table) < 1 || table_width(table) < 1 || table_width(table) > MAX_WIDTH) {
         return pe_fail(err, PE_ERR_SHAPE, "table", "got shape %s, allowed are 1 row or more of width 1 to %d",
                        shape, MAX_WIDTH);
+    }
     return PE_OK;
 }
 
@@ -95,10 +99,11 @@ static int stray_fail(const struct learned *learned, const struct pe_positions *
     char path[64];
     size_t rows = table_rows(learned->table.tensor);
     pe_positions_index_text(positions, stray->index, path, sizeof path);
-    if (stray->fraction)
+    if (stray->fraction) {
         return pe_fail(err, PE_ERR_RANGE, path,
                        "position %.17g is not a whole number; interpolate=linear allows those between rows",
                        stray->position);
+    }
     return pe_fail(err, PE_ERR_RANGE, path,
                    "position %.17g with offset %lld is row %.17g, but the table has %zu rows, 0 to %zu",
                    stray->position, (long long)learned->offset, stray->position + (double)learned->offset,
@@ -125,8 +130,9 @@ static bool place(const struct learned *learned, double position, size_t *row, d
     int64_t at = (int64_t)below + learned->offset; /* both at most 2^53 */
     *part = position - below;
     if (at < 0 || at > last || (at == last && *part > 0)) {
-        if (learned->out_of_range == OUT_ZERO)
+        if (learned->out_of_range == OUT_ZERO) {
             return false;
+        }
         at = at < 0 ? 0 : last;
         *part = 0;
     }
@@ -164,8 +170,9 @@ static void mix_rows(const struct pe_tensor *table, size_t row, double part, enu
         size_t n = width - c < BUFFER ? width - c : BUFFER;
         pe_dtype_load(table->dtype, in + c * in_size, n, a);
         pe_dtype_load(table->dtype, next + c * in_size, n, b);
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             a[i] = fma(part, b[i], fma(-part, a[i], a[i]));
+        }
         pe_dtype_store(dtype, a, n, out + c * size);
     }
 }
@@ -179,12 +186,13 @@ static void learned_encode(const struct pe_plan_view *view, const double *positi
         unsigned char *vector = (unsigned char *)out + t * row_bytes;
         size_t row;
         double part;
-        if (!place(learned, positions[t], &row, &part))
+        if (!place(learned, positions[t], &row, &part)) {
             memset(vector, 0, row_bytes); /* all bits zero is +0 in every element type */
-        else if (part > 0)
+        } else if (part > 0) {
             mix_rows(table, row, part, dtype, vector);
-        else
+        } else {
             copy_row(table, row, dtype, vector);
+        }
     }
 }
 

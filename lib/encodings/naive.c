@@ -44,9 +44,10 @@ static const struct pe_field fields[] = {
 
 static int naive_check(const void *params, struct pe_error *err) {
     const struct naive *naive = params;
-    if (naive->form == FORM_NORMALIZED && naive->seq_len == 0)
+    if (naive->form == FORM_NORMALIZED && naive->seq_len == 0) {
         return pe_fail(err, PE_ERR_MISSING, "seq_len",
                        "form normalized divides by it, and no positions tell it");
+    }
     return PE_OK;
 }
 
@@ -58,14 +59,16 @@ static size_t naive_width(const void *params) {
 static int naive_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
                        struct pe_error *err) {
     const struct naive *naive = view->params;
-    if (naive->form != FORM_BINARY)
+    if (naive->form != FORM_BINARY) {
         return PE_OK;
+    }
     /* Positions end at 2^53, so more columns allow no more of them. */
     int bits = naive->d_model < 54 ? (int)naive->d_model : 54;
     struct pe_admit rule = {.whole = true, .min = 0, .max = ldexp(1, bits) - 1};
     struct pe_stray stray;
-    if (!pe_positions_stray(positions, &rule, &stray))
+    if (!pe_positions_stray(positions, &rule, &stray)) {
         return PE_OK;
+    }
     char path[64];
     pe_positions_index_text(positions, stray.index, path, sizeof path);
     return pe_fail(err, PE_ERR_RANGE, path, "got %.17g, allowed are whole numbers from 0 to %.0f (%d bits)",
@@ -80,8 +83,9 @@ static double divide_to_odd(double p, double n) {
     double rest = fma(-quotient, n, p); /* exact */
     uint64_t bits;
     memcpy(&bits, &quotient, sizeof bits);
-    if (rest == 0 || quotient == 0 || (bits & 1))
+    if (rest == 0 || quotient == 0 || (bits & 1)) {
         return quotient;
+    }
     bool away_from_zero = (rest > 0) == (quotient > 0);
     bits = away_from_zero ? bits + 1 : bits - 1;
     memcpy(&quotient, &bits, sizeof bits);
@@ -92,8 +96,9 @@ static double divide_to_odd(double p, double n) {
 static void fill(double value, enum pe_dtype dtype, size_t width, unsigned char *out) {
     size_t size = pe_dtype_size(dtype);
     pe_dtype_store(dtype, &value, 1, out);
-    for (size_t c = 1; c < width; c++)
+    for (size_t c = 1; c < width; c++) {
         memcpy(out + c * size, out, size);
+    }
 }
 
 /* Column c is bit c: out [D]. */
@@ -113,13 +118,14 @@ static void naive_encode(const struct pe_plan_view *view, const double *position
     size_t row_bytes = view->width * pe_dtype_size(dtype);
     for (size_t t = 0; t < n; t++) {
         unsigned char *row = (unsigned char *)out + t * row_bytes;
-        if (naive->form == FORM_INTEGER)
+        if (naive->form == FORM_INTEGER) {
             fill(positions[t], dtype, view->width, row);
-        else if (naive->form == FORM_BINARY)
+        } else if (naive->form == FORM_BINARY) {
             spell(positions[t], dtype, view->width, row);
-        else
+        } else {
             fill(dtype == PE_DTYPE_F64 ? positions[t] / length : divide_to_odd(positions[t], length), dtype,
                  view->width, row);
+        }
     }
 }
 

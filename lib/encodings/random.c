@@ -55,8 +55,9 @@ static int random_admit(const struct pe_plan_view *view, const struct pe_positio
     (void)view;
     struct pe_admit rule = {.whole = true, .min = -PE_POSITION_MAX, .max = PE_POSITION_MAX};
     struct pe_stray stray;
-    if (!pe_positions_stray(positions, &rule, &stray))
+    if (!pe_positions_stray(positions, &rule, &stray)) {
         return PE_OK;
+    }
     char path[64];
     pe_positions_index_text(positions, stray.index, path, sizeof path);
     return pe_fail(err, PE_ERR_RANGE, path,
@@ -69,8 +70,9 @@ static double random_value(const struct random *random, uint64_t position, uint3
     const uint32_t counter[4] = {(uint32_t)position, (uint32_t)(position >> 32), column, 0};
     uint32_t words[4];
     pe_philox(words, counter, key);
-    if (random->distribution == DISTRIBUTION_UNIFORM)
+    if (random->distribution == DISTRIBUTION_UNIFORM) {
         return pe_random_uniform(words, random->std);
+    }
     return pe_random_gaussian(words, random->std);
 }
 
@@ -82,8 +84,9 @@ static void random_encode(const struct pe_plan_view *view, const double *positio
         uint64_t position = (uint64_t)(int64_t)positions[t];
         for (size_t c = 0; c < view->width; c += BUFFER) {
             size_t columns = view->width - c < BUFFER ? view->width - c : BUFFER;
-            for (size_t i = 0; i < columns; i++)
+            for (size_t i = 0; i < columns; i++) {
                 values[i] = random_value(view->params, position, (uint32_t)(c + i));
+            }
             pe_dtype_store(dtype, values, columns, at);
             at += columns * pe_dtype_size(dtype);
         }

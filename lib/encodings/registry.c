@@ -21,25 +21,31 @@ const struct pe_encoding_info *pe_encoding_at(size_t i) {
 }
 
 const struct pe_encoding_info *pe_encoding_find(const char *type) {
-    for (size_t i = 0; i < PE_COUNT(registry); i++)
-        if (strcmp(registry[i]->info.type, type) == 0)
+    for (size_t i = 0; i < PE_COUNT(registry); i++) {
+        if (strcmp(registry[i]->info.type, type) == 0) {
             return &registry[i]->info;
+        }
+    }
     return NULL;
 }
 
 const struct pe_encoding *pe_encoding_row(const struct pe_encoding_info *info) {
-    for (size_t i = 0; i < PE_COUNT(registry); i++)
-        if (&registry[i]->info == info)
+    for (size_t i = 0; i < PE_COUNT(registry); i++) {
+        if (&registry[i]->info == info) {
             return registry[i];
+        }
+    }
     return NULL;
 }
 
 unsigned pe_encoding_abilities(const struct pe_encoding_info *info) {
     const struct pe_encoding *row = pe_encoding_row(info);
     unsigned can = PE_CAN_ATTENTION; /* every family has its place in attention; `none` is the control */
-    if (row->encode)
+    if (row->encode) {
         can |= PE_CAN_ENCODE | PE_CAN_SHIFT; /* without the exact map the best linear one is fitted */
-    if (row->encode || info->family == PE_FAMILY_NONE)
+    }
+    if (row->encode || info->family == PE_FAMILY_NONE) {
         can |= PE_CAN_APPLY;
+    }
     return can;
 }

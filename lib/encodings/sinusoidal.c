@@ -116,12 +116,14 @@ static int64_t paired_width(const struct sinusoidal *params) {
 
 static int check(const void *data, struct pe_error *err) {
     const struct sinusoidal *params = data;
-    if (params->odd == ODD_REJECT && params->d_model % 2 != 0)
+    if (params->odd == ODD_REJECT && params->d_model % 2 != 0) {
         return pe_fail(err, PE_ERR_RANGE, "d_model", "is %lld, must be even because odd is \"reject\"",
                        (long long)params->d_model);
-    if (params->position_scale == 0)
+    }
+    if (params->position_scale == 0) {
         return pe_fail(err, PE_ERR_RANGE, "position_scale",
                        "is 0, must not be: every position would be the same");
+    }
     return PE_OK;
 }
 
@@ -168,11 +170,13 @@ static void encode_row(const struct pe_plan_view *view, double position, enum pe
     size_t size = pe_dtype_size(dtype), used = plan->n_first + plan->n_second;
     struct pe_place place;
     pe_place_of(&place, position, params->position_scale, params->offset);
-    if ((params->given >> FIELD_PADDING_IDX & 1) && pe_place_is(&place, params->padding_idx))
+    if ((params->given >> FIELD_PADDING_IDX & 1) && pe_place_is(&place, params->padding_idx)) {
         used = 0;
+    }
     memset(row + used * size, 0, (view->width - used) * size); /* all bits zero is +0 in every element type */
-    if (used == 0)
+    if (used == 0) {
         return;
+    }
     encode_pairs(view, &place, 0, plan->n_second, true, dtype, row);
     encode_pairs(view, &place, plan->n_second, plan->n_first - plan->n_second, false, dtype, row);
 }
@@ -180,8 +184,9 @@ static void encode_row(const struct pe_plan_view *view, double position, enum pe
 static void encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
                    void *out) {
     size_t row_bytes = view->width * pe_dtype_size(dtype);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         encode_row(view, positions[i], dtype, (char *)out + i * row_bytes);
+    }
 }
 
 /* The lone column at the end of an odd width is in no pair, and neither is the zero column. */

@@ -41,8 +41,9 @@ static void walk_init(struct walk *walk, const struct pe_tensor *shape, bool for
 static void walk_next(struct walk *walk) {
     for (int axis = walk->rank - 1; axis >= 0; axis--) {
         walk->at += walk->stride[axis];
-        if (++walk->index[axis] < walk->dim[axis])
+        if (++walk->index[axis] < walk->dim[axis]) {
             return;
+        }
         walk->at -= walk->dim[axis] * walk->stride[axis];
         walk->index[axis] = 0;
     }
@@ -50,8 +51,9 @@ static void walk_next(struct walk *walk) {
 
 static uint64_t bits_load(const unsigned char *at, size_t size, bool big_endian) {
     uint64_t bits = 0;
-    for (size_t i = 0; i < size; i++)
+    for (size_t i = 0; i < size; i++) {
         bits = bits << 8 | at[big_endian ? i : size - 1 - i];
+    }
     return bits;
 }
 
@@ -72,15 +74,17 @@ static bool whole_number(uint64_t magnitude, bool negative, double *out) {
 static int number_load(const struct pe_elements *elements, const unsigned char *at, double *out,
                        struct pe_error *err) {
     uint64_t bits = bits_load(at, elements->size, elements->big_endian);
-    if (elements->kind == PE_ELEMENT_BOOL && bits > 1)
+    if (elements->kind == PE_ELEMENT_BOOL && bits > 1) {
         return pe_fail(err, PE_ERR_FORMAT, "", "got byte %u for a boolean, allowed are 0 and 1",
                        (unsigned)bits);
+    }
     uint64_t sign = UINT64_C(1) << (8 * elements->size - 1);
     bool negative = elements->kind == PE_ELEMENT_INT && (bits & sign);
     uint64_t magnitude = negative ? sign - (bits - sign) : bits;
-    if (!whole_number(magnitude, negative, out))
+    if (!whole_number(magnitude, negative, out)) {
         return pe_fail(err, PE_ERR_RANGE, "", "got %s%" PRIu64 ", which float64 cannot hold exactly",
                        negative ? "-" : "", magnitude);
+    }
     return PE_OK;
 }
 
@@ -103,8 +107,9 @@ int pe_elements_read(struct pe_arena *arena, struct pe_tensor *out, const struct
         out->data = without_const(bytes);
         return PE_OK;
     }
-    if (pe_tensor_alloc(arena, out, out->dtype, out->rank, out->dim, err))
+    if (pe_tensor_alloc(arena, out, out->dtype, out->rank, out->dim, err)) {
         return err->code;
+    }
     struct walk walk;
     walk_init(&walk, out, elements->fortran);
     size_t n = pe_tensor_count(out), size = pe_dtype_size(out->dtype);

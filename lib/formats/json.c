@@ -12,22 +12,25 @@
 
 int pe_json_fail(struct pe_json *json, const char *wanted) {
     size_t at = (size_t)(json->at - json->start);
-    if (json->at == json->end)
+    if (json->at == json->end) {
         return pe_fail(json->err, PE_ERR_FORMAT, "", "the JSON header ends where %s should be", wanted);
+    }
     return pe_fail(json->err, PE_ERR_FORMAT, "", "the JSON header has byte 0x%02x at %zu, where %s should be",
                    *json->at, at, wanted);
 }
 
 void pe_json_space(struct pe_json *json) {
-    while (json->at < json->end && *json->at && strchr(" \t\n\r", *json->at))
+    while (json->at < json->end && *json->at && strchr(" \t\n\r", *json->at)) {
         json->at++;
+    }
 }
 
 /* True, and past it, when that character comes next. */
 static bool take(struct pe_json *json, char c) {
     pe_json_space(json);
-    if (json->at == json->end || *json->at != (unsigned char)c)
+    if (json->at == json->end || *json->at != (unsigned char)c) {
         return false;
+    }
     json->at++;
     return true;
 }
@@ -42,8 +45,9 @@ static int unit_scan(struct pe_json *json, uint32_t *unit) {
     for (int i = 0; i < 4; i++, json->at++) {
         static const char digits[] = "0123456789abcdef0123456789ABCDEF";
         const char *digit = json->at < json->end && *json->at ? strchr(digits, *json->at) : NULL;
-        if (!digit)
+        if (!digit) {
             return pe_json_fail(json, "a hexadecimal digit");
+        }
         *unit = *unit << 4 | (uint32_t)((digit - digits) & 15);
     }
     return PE_OK;
@@ -52,19 +56,25 @@ static int unit_scan(struct pe_json *json, uint32_t *unit) {
 /* What comes after \u. Beyond FFFF a character is two units, D800.. and DC00.., of 10 bits each. */
 static int unicode_scan(struct pe_json *json, uint32_t *code) {
     uint32_t low = 0;
-    if (unit_scan(json, code))
+    if (unit_scan(json, code)) {
         return json->err->code;
-    if (*code == 0)
+    }
+    if (*code == 0) {
         return pe_json_fail(json, "a text without the zero character");
-    if (*code < 0xD800 || *code > 0xDFFF)
+    }
+    if (*code < 0xD800 || *code > 0xDFFF) {
         return PE_OK;
-    if (*code > 0xDBFF || json->end - json->at < 2 || memcmp(json->at, "\\u", 2) != 0)
+    }
+    if (*code > 0xDBFF || json->end - json->at < 2 || memcmp(json->at, "\\u", 2) != 0) {
         return pe_json_fail(json, "the other half of a pair of surrogates");
+    }
     json->at += 2;
-    if (unit_scan(json, &low))
+    if (unit_scan(json, &low)) {
         return json->err->code;
-    if (low < 0xDC00 || low > 0xDFFF)
+    }
+    if (low < 0xDC00 || low > 0xDFFF) {
         return pe_json_fail(json, "the second half of a pair of surrogates");
+    }
     *code = 0x10000 + ((*code - 0xD800) << 10) + (low - 0xDC00);
     return PE_OK;
 }
@@ -73,8 +83,9 @@ static int unicode_scan(struct pe_json *json, uint32_t *code) {
 static int escape_scan(struct pe_json *json, uint32_t *code) {
     static const char from[] = "u\"\\/bfnrt", to[] = "u\"\\/\b\f\n\r\t";
     const char *escape = json->at < json->end && *json->at ? strchr(from, *json->at) : NULL;
-    if (!escape)
+    if (!escape) {
         return pe_json_fail(json, "an escape of JSON");
+    }
     json->at++;
     *code = (uint32_t)to[escape - from];
     return *escape == 'u' ? unicode_scan(json, code) : PE_OK;
@@ -82,19 +93,22 @@ static int escape_scan(struct pe_json *json, uint32_t *code) {
 
 /* "text": unescaped, with a zero at its end, into json->texts. */
 int pe_json_text(struct pe_json *json, const char **text, const char *wanted) {
-    if (pe_json_expect(json, '"', wanted))
+    if (pe_json_expect(json, '"', wanted)) {
         return json->err->code;
+    }
     *text = json->texts;
     while (json->at < json->end && *json->at != '"') {
         uint32_t code;
         size_t length = pe_utf8_read((const char *)json->at, (size_t)(json->end - json->at), &code);
-        if (length == 0 || *json->at < 0x20)
+        if (length == 0 || *json->at < 0x20) {
             return pe_json_fail(json, "a character of UTF-8 that is not a control character");
+        }
         memcpy(json->texts, json->at, length);
         bool escaped = *json->at == '\\';
         json->at += length;
-        if (escaped && escape_scan(json, &code))
+        if (escaped && escape_scan(json, &code)) {
             return json->err->code;
+        }
         json->texts += escaped ? pe_utf8_write(code, json->texts) : length;
     }
     *json->texts++ = '\0';
@@ -108,8 +122,9 @@ static int size_scan(struct pe_json *json, size_t *size) {
     *size = 0;
     for (; json->at < json->end && *json->at >= '0' && *json->at <= '9'; json->at++) {
         size_t digit = (size_t)(*json->at - '0');
-        if (*size > (SIZE_MAX - digit) / 10)
+        if (*size > (SIZE_MAX - digit) / 10) {
             return pe_fail(json->err, PE_ERR_FORMAT, "", "the JSON header has a number that is too large");
+        }
         *size = *size * 10 + digit;
     }
     if (json->at == first || (*first == '0' && json->at - first > 1)) {
@@ -122,16 +137,20 @@ static int size_scan(struct pe_json *json, size_t *size) {
 /* [2,3] */
 int pe_json_sizes(struct pe_json *json, struct pe_json_sizes *sizes) {
     *sizes = (struct pe_json_sizes){.product = 1};
-    if (pe_json_expect(json, '[', "a ["))
+    if (pe_json_expect(json, '[', "a [")) {
         return json->err->code;
-    if (take(json, ']'))
+    }
+    if (take(json, ']')) {
         return PE_OK;
+    }
     do {
         size_t size;
-        if (size_scan(json, &size))
+        if (size_scan(json, &size)) {
             return json->err->code;
-        if (sizes->n < PE_MAX_RANK)
+        }
+        if (sizes->n < PE_MAX_RANK) {
             sizes->v[sizes->n] = size;
+        }
         sizes->n++;
         size_t factors[2] = {sizes->product, size};
         sizes->overflow |= !pe_size_product(factors, 2, &sizes->product);
@@ -141,13 +160,16 @@ int pe_json_sizes(struct pe_json *json, struct pe_json_sizes *sizes) {
 
 /* {"key": value, ...}: `item` takes one key with its value. */
 int pe_json_object(struct pe_json *json, int (*item)(struct pe_json *json, void *context), void *context) {
-    if (pe_json_expect(json, '{', "a {"))
+    if (pe_json_expect(json, '{', "a {")) {
         return json->err->code;
-    if (take(json, '}'))
+    }
+    if (take(json, '}')) {
         return PE_OK;
+    }
     do {
-        if (item(json, context))
+        if (item(json, context)) {
             return json->err->code;
+        }
     } while (take(json, ','));
     return pe_json_expect(json, '}', "a comma or a }");
 }

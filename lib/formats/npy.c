@@ -40,22 +40,25 @@ struct header {
 /* ---- The scanner: each function takes one thing from the text, or fails ----------------------------- */
 
 static int fail(struct scan *scan, const char *wanted) {
-    if (scan->at == scan->end)
+    if (scan->at == scan->end) {
         return pe_fail(scan->err, PE_ERR_FORMAT, "", "the npy header ends where %s should be", wanted);
+    }
     return pe_fail(scan->err, PE_ERR_FORMAT, "", "the npy header has '%c' at byte %zu, where %s should be",
                    *scan->at, (size_t)(scan->at - scan->start), wanted);
 }
 
 static void skip_space(struct scan *scan) {
-    while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\n'))
+    while (scan->at < scan->end && (*scan->at == ' ' || *scan->at == '\n')) {
         scan->at++;
+    }
 }
 
 /* True, and past it, when that character comes next. */
 static bool take(struct scan *scan, char c) {
     skip_space(scan);
-    if (scan->at == scan->end || *scan->at != c)
+    if (scan->at == scan->end || *scan->at != c) {
         return false;
+    }
     scan->at++;
     return true;
 }
@@ -67,14 +70,17 @@ static int expect(struct scan *scan, char c, const char *wanted) {
 /* 'text' or "text" without escapes: a VIEW, without its quotes. */
 static int scan_text(struct scan *scan, const char **text, size_t *length, const char *wanted) {
     char quote = take(scan, '\'') ? '\'' : '"';
-    if (quote == '"' && expect(scan, '"', wanted))
+    if (quote == '"' && expect(scan, '"', wanted)) {
         return scan->err->code;
+    }
     *text = scan->at;
-    while (scan->at < scan->end && *scan->at != quote && *scan->at != '\\')
+    while (scan->at < scan->end && *scan->at != quote && *scan->at != '\\') {
         scan->at++;
+    }
     *length = (size_t)(scan->at - *text);
-    if (scan->at == scan->end || *scan->at != quote)
+    if (scan->at == scan->end || *scan->at != quote) {
         return fail(scan, "a closing quote");
+    }
     scan->at++;
     return PE_OK;
 }
@@ -90,17 +96,19 @@ static int scan_size(struct scan *scan, size_t *size) {
     *size = 0;
     for (; scan->at < scan->end && *scan->at >= '0' && *scan->at <= '9'; scan->at++) {
         size_t digit = (size_t)(*scan->at - '0');
-        if (*size > (SIZE_MAX - digit) / 10)
+        if (*size > (SIZE_MAX - digit) / 10) {
             return pe_fail(scan->err, PE_ERR_FORMAT, "",
                            "the npy header has a size of the shape that is too large");
+        }
         *size = *size * 10 + digit;
     }
     if (scan->at == first || (*first == '0' && scan->at - first > 1)) {
         scan->at = first;
         return fail(scan, "a size of the shape");
     }
-    if (scan->suffix_allowed && scan->at < scan->end && *scan->at == 'L')
+    if (scan->suffix_allowed && scan->at < scan->end && *scan->at == 'L') {
         scan->at++;
+    }
     return PE_OK;
 }
 
@@ -127,12 +135,14 @@ static const struct {
 /* '<f4': byte order, then kind and size. '=' is the machine's order, '|' says that there is none. */
 static int scan_descr(struct scan *scan, struct header *header) {
     skip_space(scan);
-    if (scan->at < scan->end && (*scan->at == '[' || *scan->at == '('))
+    if (scan->at < scan->end && (*scan->at == '[' || *scan->at == '(')) {
         return pe_fail(scan->err, PE_ERR_DTYPE, "", "npy elements of several fields are not numbers");
+    }
     const char *text;
     size_t length;
-    if (scan_text(scan, &text, &length, "the text of descr"))
+    if (scan_text(scan, &text, &length, "the text of descr")) {
         return scan->err->code;
+    }
     char order = length ? text[0] : '\0';
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         const struct pe_elements *type = &types[i].elements;
@@ -153,30 +163,36 @@ static int scan_fortran_order(struct scan *scan, struct header *header) {
     skip_space(scan);
     size_t left = (size_t)(scan->end - scan->at);
     header->fortran = left >= 4 && memcmp(scan->at, "True", 4) == 0;
-    if (!header->fortran && !(left >= 5 && memcmp(scan->at, "False", 5) == 0))
+    if (!header->fortran && !(left >= 5 && memcmp(scan->at, "False", 5) == 0)) {
         return fail(scan, "True or False");
+    }
     scan->at += header->fortran ? 4 : 5;
     return PE_OK;
 }
 
 /* (), (3,), (2, 3), (2, 3,): a tuple of one needs its comma. */
 static int scan_shape(struct scan *scan, struct header *header) {
-    if (expect(scan, '(', "the ( of the shape"))
+    if (expect(scan, '(', "the ( of the shape")) {
         return scan->err->code;
+    }
     bool comma = true;
     while (!take(scan, ')')) {
-        if (!comma)
+        if (!comma) {
             return fail(scan, "a comma or the ) of the shape");
-        if (header->rank == PE_MAX_RANK)
+        }
+        if (header->rank == PE_MAX_RANK) {
             return pe_fail(scan->err, PE_ERR_SHAPE, "", "the npy file has more than %d axes", PE_MAX_RANK);
-        if (scan_size(scan, &header->dim[header->rank]))
+        }
+        if (scan_size(scan, &header->dim[header->rank])) {
             return scan->err->code;
+        }
         header->rank++;
         comma = take(scan, ',');
     }
-    if (header->rank == 1 && !comma)
+    if (header->rank == 1 && !comma) {
         return pe_fail(scan->err, PE_ERR_FORMAT, "",
                        "the npy header has a shape of one axis without its comma");
+    }
     return PE_OK;
 }
 
@@ -194,35 +210,44 @@ static const struct {
 static int scan_item(struct scan *scan, struct header *header, unsigned *seen) {
     const char *text;
     size_t length, i = 0;
-    if (scan_text(scan, &text, &length, "a key in quotes"))
+    if (scan_text(scan, &text, &length, "a key in quotes")) {
         return scan->err->code;
-    while (i < N_KEYS && !equals(text, length, keys[i].name))
+    }
+    while (i < N_KEYS && !equals(text, length, keys[i].name)) {
         i++;
-    if (i == N_KEYS)
+    }
+    if (i == N_KEYS) {
         return pe_fail(scan->err, PE_ERR_FORMAT, "",
                        "the npy header has the key '%.*s', allowed are descr, fortran_order and shape",
                        length < 40 ? (int)length : 40, text);
-    if (*seen & 1U << i)
+    }
+    if (*seen & 1U << i) {
         return pe_fail(scan->err, PE_ERR_FORMAT, "", "the npy header has the key %s twice", keys[i].name);
+    }
     *seen |= 1U << i;
     return expect(scan, ':', "a colon") ? scan->err->code : keys[i].scan(scan, header);
 }
 
 static int scan_header(struct scan *scan, struct header *header) {
     unsigned seen = 0;
-    if (expect(scan, '{', "the { of the dictionary"))
+    if (expect(scan, '{', "the { of the dictionary")) {
         return scan->err->code;
+    }
     bool comma = true;
     while (!take(scan, '}')) {
-        if (!comma)
+        if (!comma) {
             return fail(scan, "a comma or the } of the dictionary");
-        if (scan_item(scan, header, &seen))
+        }
+        if (scan_item(scan, header, &seen)) {
             return scan->err->code;
+        }
         comma = take(scan, ',');
     }
-    for (size_t i = 0; i < N_KEYS; i++)
-        if (!(seen & 1U << i))
+    for (size_t i = 0; i < N_KEYS; i++) {
+        if (!(seen & 1U << i)) {
             return pe_fail(scan->err, PE_ERR_FORMAT, "", "the npy header has no %s", keys[i].name);
+        }
+    }
     skip_space(scan);
     return scan->at == scan->end ? PE_OK : fail(scan, "nothing but spaces");
 }
@@ -231,34 +256,42 @@ static int scan_header(struct scan *scan, struct header *header) {
 
 /* ASCII only: also in version 3.0, as no name of a number needs more. */
 static int text_check(struct scan *scan) {
-    for (const char *at = scan->start; at < scan->end; at++)
-        if (*at != '\n' && (*at < 0x20 || *at > 0x7e))
+    for (const char *at = scan->start; at < scan->end; at++) {
+        if (*at != '\n' && (*at < 0x20 || *at > 0x7e)) {
             return pe_fail(scan->err, PE_ERR_FORMAT, "",
                            "the npy header has byte 0x%02x at %zu, which is not text", (unsigned char)*at,
                            (size_t)(at - scan->start));
+        }
+    }
     return PE_OK;
 }
 
 /* Magic, version and length of the header: sets `scan` to its text. */
 static int scan_open(struct scan *scan, const unsigned char *bytes, size_t n) {
-    if (n == 0 || memcmp(bytes, MAGIC, n < MAGIC_BYTES ? n : MAGIC_BYTES) != 0)
+    if (n == 0 || memcmp(bytes, MAGIC, n < MAGIC_BYTES ? n : MAGIC_BYTES) != 0) {
         return pe_fail(scan->err, PE_ERR_FORMAT, "", "not an npy file: it does not begin with \\x93NUMPY");
-    if (n < 8)
+    }
+    if (n < 8) {
         return pe_fail(scan->err, PE_ERR_FORMAT, "", "the npy file ends after %zu bytes, before its version",
                        n);
+    }
     size_t major = bytes[6], minor = bytes[7];
-    if (major < 1 || major > 3 || minor != 0)
+    if (major < 1 || major > 3 || minor != 0) {
         return pe_fail(scan->err, PE_ERR_FORMAT, "",
                        "npy version %zu.%zu is not known, allowed are 1.0, 2.0, 3.0", major, minor);
+    }
     size_t length_bytes = major == 1 ? 2 : 4, begin = MAGIC_BYTES + 2 + length_bytes, length = 0;
-    if (n < begin)
+    if (n < begin) {
         return pe_fail(scan->err, PE_ERR_FORMAT, "", "the npy file ends after %zu bytes, before its header",
                        n);
-    for (size_t i = 0; i < length_bytes; i++)
+    }
+    for (size_t i = 0; i < length_bytes; i++) {
         length |= (size_t)bytes[8 + i] << 8 * i;
-    if (length > n - begin)
+    }
+    if (length > n - begin) {
         return pe_fail(scan->err, PE_ERR_FORMAT, "", "the npy header has %zu bytes, but only %zu follow",
                        length, n - begin);
+    }
     scan->start = scan->at = (const char *)bytes + begin;
     scan->end = scan->start + length;
     scan->suffix_allowed = major < 3;
@@ -269,21 +302,24 @@ int pe_npy_read(struct pe_arena *arena, struct pe_tensor *out, const void *bytes
                 struct pe_error *err) {
     struct scan scan = {.err = err};
     struct header header = {0};
-    if (scan_open(&scan, bytes, n) || scan_header(&scan, &header))
+    if (scan_open(&scan, bytes, n) || scan_header(&scan, &header)) {
         return err->code;
+    }
     struct pe_tensor tensor = {.rank = header.rank};
     memcpy(tensor.dim, header.dim, sizeof tensor.dim);
     size_t there = (size_t)((const char *)bytes + n - scan.end), need;
     size_t factors[2] = {pe_tensor_count(&tensor), header.elements.size};
     char shape[200];
     pe_tensor_shape_text(&tensor, shape, sizeof shape);
-    if (!pe_size_product(factors, 2, &need) || need != there)
+    if (!pe_size_product(factors, 2, &need) || need != there) {
         return pe_fail(err, PE_ERR_FORMAT, "",
                        "npy shape %s of %zu-byte elements does not take the %zu bytes there", shape,
                        header.elements.size, there);
+    }
     header.elements.fortran = header.fortran;
-    if (pe_elements_read(arena, &tensor, &header.elements, scan.end, err))
+    if (pe_elements_read(arena, &tensor, &header.elements, scan.end, err)) {
         return err->code;
+    }
     *out = tensor;
     return PE_OK;
 }
@@ -299,18 +335,21 @@ static const char *descr_of(enum pe_dtype dtype) {
 size_t pe_npy_header(char *out, size_t size, const struct pe_tensor *tensor) {
     char text[PE_NPY_HEADER_MAX];
     const char *descr = descr_of(tensor->dtype);
-    if (!descr || tensor->rank < 0 || tensor->rank > PE_MAX_RANK)
+    if (!descr || tensor->rank < 0 || tensor->rank > PE_MAX_RANK) {
         return 0;
+    }
     int used = snprintf(text, sizeof text, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
-    for (int i = 0; i < tensor->rank; i++)
+    for (int i = 0; i < tensor->rank; i++) {
         used += snprintf(text + used, sizeof text - (size_t)used, "%s%zu%s", i ? " " : "", tensor->dim[i],
                          i < tensor->rank - 1 || i == 0 ? "," : "");
+    }
     used += snprintf(text + used, sizeof text - (size_t)used, "), }");
     /* 10 bytes before the text, a line break after it; 8 axes of 20 digits make 241 bytes. */
     size_t prefix = MAGIC_BYTES + 4, total = prefix + (size_t)used + 1;
     total = (total + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    if (total > size)
+    if (total > size) {
         return 0;
+    }
     size_t length = total - prefix;
     memcpy(out, MAGIC "\x01\x00", MAGIC_BYTES + 2);
     out[8] = (char)(length & 0xff);

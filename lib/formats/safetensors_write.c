@@ -23,8 +23,9 @@ struct sink {
 };
 
 static void put(struct sink *sink, const char *bytes, size_t n) {
-    if (sink->text)
+    if (sink->text) {
         memcpy(sink->text + sink->used, bytes, n);
+    }
     sink->used += n;
 }
 
@@ -42,12 +43,13 @@ static void put_name(struct sink *sink, const char *name) {
     put_text(sink, "\"");
     for (; *name; name++) {
         char escape[8];
-        if (*name == '"' || *name == '\\')
+        if (*name == '"' || *name == '\\') {
             snprintf(escape, sizeof escape, "\\%c", *name);
-        else if ((unsigned char)*name < 0x20)
+        } else if ((unsigned char)*name < 0x20) {
             snprintf(escape, sizeof escape, "\\u%04x", (unsigned)*name);
-        else
+        } else {
             snprintf(escape, sizeof escape, "%c", *name);
+        }
         put_text(sink, escape);
     }
     put_text(sink, "\"");
@@ -79,8 +81,9 @@ static void put_header(struct sink *sink, const struct pe_named_tensor *tensors,
         begin += pe_tensor_bytes(&tensors[i].tensor);
     }
     put_text(sink, "}");
-    while (sink->used % 8)
+    while (sink->used % 8) {
         put_text(sink, " ");
+    }
 }
 
 static int name_check(const struct pe_named_tensor *tensors, size_t i, struct pe_error *err) {
@@ -90,14 +93,18 @@ static int name_check(const struct pe_named_tensor *tensors, size_t i, struct pe
     for (size_t at = 0, left = strlen(name), length; left > 0; at += length, left -= length) {
         uint32_t value;
         length = pe_utf8_read(name + at, left, &value);
-        if (length == 0)
+        if (length == 0) {
             return pe_fail(err, PE_ERR_SYNTAX, "", "the name '%s' is not UTF-8", shown);
+        }
     }
-    if (strcmp(name, "__metadata__") == 0)
+    if (strcmp(name, "__metadata__") == 0) {
         return pe_fail(err, PE_ERR_CONFLICT, "", "safetensors keeps the name __metadata__ for itself");
-    for (size_t j = 0; j < i; j++)
-        if (strcmp(tensors[j].name, name) == 0)
+    }
+    for (size_t j = 0; j < i; j++) {
+        if (strcmp(tensors[j].name, name) == 0) {
             return pe_fail(err, PE_ERR_CONFLICT, "", "two tensors have the name '%s'", shown);
+        }
+    }
     return PE_OK;
 }
 
@@ -106,13 +113,16 @@ static int tensors_check(const struct pe_named_tensor *tensors, size_t n, size_t
                          struct pe_error *err) {
     *data_bytes = 0;
     for (size_t i = 0; i < n; i++) {
-        if (name_check(tensors, i, err))
+        if (name_check(tensors, i, err)) {
             return err->code;
+        }
         size_t bytes = pe_tensor_bytes(&tensors[i].tensor);
-        if (pe_dtype_size(tensors[i].tensor.dtype) == 0)
+        if (pe_dtype_size(tensors[i].tensor.dtype) == 0) {
             return pe_fail(err, PE_ERR_DTYPE, "", "a tensor needs an element type");
-        if (bytes > SIZE_MAX / 2 - *data_bytes)
+        }
+        if (bytes > SIZE_MAX / 2 - *data_bytes) {
             return pe_fail(err, PE_ERR_SHAPE, "", "the tensors of the file are too large");
+        }
         *data_bytes += bytes;
     }
     return PE_OK;
@@ -121,16 +131,19 @@ static int tensors_check(const struct pe_named_tensor *tensors, size_t n, size_t
 int pe_safetensors_write(struct pe_arena *arena, struct pe_safetensors_header *header,
                          const struct pe_named_tensor *tensors, size_t n, struct pe_error *err) {
     size_t data_bytes;
-    if (tensors_check(tensors, n, &data_bytes, err))
+    if (tensors_check(tensors, n, &data_bytes, err)) {
         return err->code;
+    }
     struct sink measure = {0};
     put_header(&measure, tensors, n);
     size_t length = measure.used, total = PREFIX_BYTES + length;
     char *text = pe_arena_alloc(arena, total, err);
-    if (!text)
+    if (!text) {
         return err->code;
-    for (size_t i = 0; i < PREFIX_BYTES; i++)
+    }
+    for (size_t i = 0; i < PREFIX_BYTES; i++) {
         text[i] = (char)((uint64_t)length >> 8 * i & 0xff);
+    }
     struct sink write = {.text = text + PREFIX_BYTES};
     put_header(&write, tensors, n);
     *header = (struct pe_safetensors_header){.text = text, .bytes = total, .file_bytes = total + data_bytes};

@@ -20,26 +20,31 @@ void pe_linalg_init(void) {
 
 /* BLAS may refuse sizes of zero: an empty sum is zero, an empty result is nothing. */
 static bool gemm_is_empty(const struct pe_gemm *g) {
-    if (g->m == 0 || g->n == 0)
+    if (g->m == 0 || g->n == 0) {
         return true;
-    if (g->k > 0)
+    }
+    if (g->k > 0) {
         return false;
+    }
     size_t item = pe_dtype_size(g->dtype);
-    for (size_t i = 0; i < g->m; i++)
+    for (size_t i = 0; i < g->m; i++) {
         memset((unsigned char *)g->c.data + i * g->c.ld * item, 0, g->n * item);
+    }
     return true;
 }
 
 void pe_gemm_run(const struct pe_gemm *g) {
-    if (gemm_is_empty(g))
+    if (gemm_is_empty(g)) {
         return;
+    }
     enum CBLAS_TRANSPOSE trans = g->b_transposed ? CblasTrans : CblasNoTrans;
     int m = (int)g->m, n = (int)g->n, k = (int)g->k;
     int lda = (int)g->a.ld, ldb = (int)g->b.ld, ldc = (int)g->c.ld;
-    if (g->dtype == PE_DTYPE_F64)
+    if (g->dtype == PE_DTYPE_F64) {
         cblas_dgemm(CblasRowMajor, CblasNoTrans, trans, m, n, k, g->alpha, g->a.data, lda, g->b.data, ldb,
                     0.0, g->c.data, ldc);
-    else
+    } else {
         cblas_sgemm(CblasRowMajor, CblasNoTrans, trans, m, n, k, (float)g->alpha, g->a.data, lda, g->b.data,
                     ldb, 0.0F, g->c.data, ldc);
+    }
 }

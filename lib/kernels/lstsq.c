@@ -28,8 +28,9 @@ struct reflection {
 
 static struct reflection reflection_make(double *v, size_t n) {
     double length = sqrt(pe_vector_dot(v, v, n));
-    if (length == 0)
+    if (length == 0) {
         return (struct reflection){0};
+    }
     double diagonal = v[0] > 0 ? -length : length; /* away from v[0]: nothing cancels */
     double beta = 1 / (length * (length + fabs(v[0])));
     v[0] -= diagonal;
@@ -38,8 +39,9 @@ static struct reflection reflection_make(double *v, size_t n) {
 
 static void reflect(const double *restrict v, double beta, double *restrict column, size_t n) {
     double along = beta * pe_vector_dot(v, column, n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         column[i] -= along * v[i];
+    }
 }
 
 /* The scratch, divided. */
@@ -77,8 +79,9 @@ static void norms_update(const struct pe_lstsq *p, const struct factors *f, size
     for (size_t j = k + 1; j < p->n; j++) {
         const double *column = p->a + j * p->m;
         f->norm[j] -= column[k] * column[k];
-        if (f->norm[j] < 1e-8 * f->reference[j])
+        if (f->norm[j] < 1e-8 * f->reference[j]) {
             f->norm[j] = f->reference[j] = pe_vector_dot(column + k + 1, column + k + 1, p->m - k - 1);
+        }
     }
 }
 
@@ -92,20 +95,25 @@ static void factor_a(struct pe_lstsq *p, const struct factors *f) {
     }
     for (p->rank = 0; p->rank < rank_most(p->m, p->n); p->rank++) {
         size_t k = p->rank, pivot = k;
-        for (size_t j = k + 1; j < p->n; j++)
+        for (size_t j = k + 1; j < p->n; j++) {
             pivot = f->norm[j] > f->norm[pivot] ? j : pivot;
+        }
         swap_columns(p, f, pivot, k);
         double *v = p->a + k * p->m + k;
         struct reflection h = reflection_make(v, p->m - k);
-        if (fabs(h.diagonal) <= least)
+        if (fabs(h.diagonal) <= least) {
             return;
-        if (k == 0)
+        }
+        if (k == 0) {
             least = fabs(h.diagonal) * DBL_EPSILON * (double)longest;
+        }
         f->diagonal[k] = h.diagonal;
-        for (size_t j = k + 1; j < p->n; j++)
+        for (size_t j = k + 1; j < p->n; j++) {
             reflect(v, h.beta, p->a + j * p->m + k, p->m - k);
-        for (size_t j = 0; j < p->n_right; j++)
+        }
+        for (size_t j = 0; j < p->n_right; j++) {
             reflect(v, h.beta, p->b + j * p->m + k, p->m - k);
+        }
         norms_update(p, f, k);
     }
 }
@@ -117,16 +125,18 @@ static void factor_r(const struct pe_lstsq *p, const struct factors *f) {
         double *column = f->s + i * n;
         memset(column, 0, i * sizeof *column);
         column[i] = f->diagonal[i];
-        for (size_t j = i + 1; j < n; j++)
+        for (size_t j = i + 1; j < n; j++) {
             column[j] = p->a[j * p->m + i];
+        }
     }
     for (size_t i = 0; i < r; i++) {
         double *v = f->s + i * n + i;
         struct reflection h = reflection_make(v, n - i);
         f->diagonal[i] = h.diagonal;
         f->beta[i] = h.beta;
-        for (size_t j = i + 1; j < r; j++)
+        for (size_t j = i + 1; j < r; j++) {
             reflect(v, h.beta, f->s + j * n + i, n - i);
+        }
     }
 }
 
@@ -134,12 +144,15 @@ static void factor_r(const struct pe_lstsq *p, const struct factors *f) {
 static void solve(const struct pe_lstsq *p, const struct factors *f, const double *right, double *x) {
     double *y = f->row;
     memset(y, 0, p->n * sizeof *y);
-    for (size_t j = 0; j < p->rank; j++)
+    for (size_t j = 0; j < p->rank; j++) {
         y[j] = (right[j] - pe_vector_dot(f->s + j * p->n, y, j)) / f->diagonal[j];
-    for (size_t i = p->rank; i-- > 0;)
+    }
+    for (size_t i = p->rank; i-- > 0;) {
         reflect(f->s + i * p->n + i, f->beta[i], y + i, p->n - i);
-    for (size_t j = 0; j < p->n; j++)
+    }
+    for (size_t j = 0; j < p->n; j++) {
         x[p->order[j]] = y[j];
+    }
 }
 
 void pe_lstsq_run(struct pe_lstsq *p) {
@@ -153,6 +166,7 @@ void pe_lstsq_run(struct pe_lstsq *p) {
                         .s = at + 5 * n};
     factor_a(p, &f);
     factor_r(p, &f);
-    for (size_t i = 0; i < p->n_right; i++)
+    for (size_t i = 0; i < p->n_right; i++) {
         solve(p, &f, p->b + i * p->m, p->x + i * n);
+    }
 }

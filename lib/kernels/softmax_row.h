@@ -10,8 +10,9 @@
 
 /* row += bias + hidden, where there are any. */
 static void NAMED(add)(REAL *restrict row, const REAL *restrict more, size_t n) {
-    for (size_t j = 0; j < n; j++)
+    for (size_t j = 0; j < n; j++) {
         row[j] += more[j];
+    }
 }
 
 static REAL NAMED(larger)(REAL a, REAL b) {
@@ -20,8 +21,9 @@ static REAL NAMED(larger)(REAL a, REAL b) {
 
 static REAL NAMED(largest)(const REAL *row, size_t n) {
     REAL lane[LANES];
-    for (size_t l = 0; l < LANES; l++)
+    for (size_t l = 0; l < LANES; l++) {
         lane[l] = -INFINITY;
+    }
     size_t j = 0;
     for (; j + 4 * LANES <= n; j += 4 * LANES) {
         const REAL *a = row + j, *b = a + LANES, *c = b + LANES, *d = c + LANES;
@@ -30,10 +32,12 @@ static REAL NAMED(largest)(const REAL *row, size_t n) {
             lane[l] = NAMED(larger)(most, lane[l]);
         }
     }
-    for (; j < n; j++)
+    for (; j < n; j++) {
         lane[j % LANES] = NAMED(larger)(row[j], lane[j % LANES]);
-    for (size_t l = 1; l < LANES; l++)
+    }
+    for (size_t l = 1; l < LANES; l++) {
         lane[0] = NAMED(larger)(lane[l], lane[0]);
+    }
     return lane[0];
 }
 
@@ -63,14 +67,17 @@ static double NAMED(sum)(const REAL *row, size_t n) {
     size_t j = 0;
     for (; j + 4 * LANES <= n; j += 4 * LANES) {
         const REAL *a = row + j, *b = a + LANES, *c = b + LANES, *d = c + LANES;
-        for (size_t l = 0; l < LANES; l++)
+        for (size_t l = 0; l < LANES; l++) {
             total[l] += (double)((a[l] + b[l]) + (c[l] + d[l]));
+        }
     }
-    for (; j < n; j++)
+    for (; j < n; j++) {
         total[j % LANES] += (double)row[j];
+    }
     for (size_t half = LANES / 2; half; half /= 2) {
-        for (size_t l = 0; l < half; l++)
+        for (size_t l = 0; l < half; l++) {
             total[l] += total[l + half];
+        }
     }
     return total[0];
 }
@@ -79,10 +86,12 @@ static void NAMED(softmax)(const struct pe_softmax *s, void *numbers) {
     REAL *row = numbers;
     REAL *seen = row + s->first;
     size_t n = s->end > s->first ? s->end - s->first : 0;
-    if (n && s->bias)
+    if (n && s->bias) {
         NAMED(add)(seen, (const REAL *)s->bias + s->first, n);
-    if (n && s->hidden)
+    }
+    if (n && s->hidden) {
         NAMED(add)(seen, (const REAL *)s->hidden + s->first, n);
+    }
     REAL most = NAMED(largest)(seen, n);
     if (n == 0 || most == -INFINITY) {
         memset(row, 0, s->n * sizeof *row);
@@ -90,11 +99,13 @@ static void NAMED(softmax)(const struct pe_softmax *s, void *numbers) {
     }
     memset(row, 0, s->first * sizeof *row);
     memset(row + s->end, 0, (s->n - s->end) * sizeof *row);
-    for (size_t j = 0; j < n; j++)
+    for (size_t j = 0; j < n; j++) {
         seen[j] = NAMED(power)(seen[j] - most);
+    }
     REAL share = (REAL)(1 / NAMED(sum)(seen, n));
-    for (size_t j = 0; j < n; j++)
+    for (size_t j = 0; j < n; j++) {
         seen[j] *= share;
+    }
 }
 
 #undef REAL

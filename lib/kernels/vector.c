@@ -27,8 +27,9 @@
 #define CHUNK 128 /* numbers on the stack while a float row becomes another type */
 
 double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity) {
-    if (dtype == PE_DTYPE_F64)
+    if (dtype == PE_DTYPE_F64) {
         return largest_double(x, n, skip_minus_infinity);
+    }
     return (double)largest_float(x, n, skip_minus_infinity);
 }
 
@@ -54,41 +55,47 @@ double pe_vector_harmless(enum pe_dtype dtype) {
 
 void pe_vector_scale_add(enum pe_dtype dtype, void *out, const void *x, double scale, const void *added,
                          size_t n) {
-    if (dtype == PE_DTYPE_F64)
+    if (dtype == PE_DTYPE_F64) {
         scale_add_double(out, x, scale, added, n);
-    else
+    } else {
         scale_add_float(out, x, (float)scale, added, n);
+    }
 }
 
 void pe_vector_add(enum pe_dtype dtype, void *out, const void *a, const void *b, size_t n) {
-    if (dtype == PE_DTYPE_F64)
+    if (dtype == PE_DTYPE_F64) {
         add_double(out, a, b, n);
-    else
+    } else {
         add_float(out, a, b, n);
+    }
 }
 
 void pe_vector_subtract(enum pe_dtype dtype, void *out, const void *a, const void *b, size_t n) {
-    if (dtype == PE_DTYPE_F64)
+    if (dtype == PE_DTYPE_F64) {
         subtract_double(out, a, b, n);
-    else
+    } else {
         subtract_float(out, a, b, n);
+    }
 }
 
 double pe_vector_dot(const double *a, const double *b, size_t n) {
     double lane[LANES] = {0};
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
-        for (size_t l = 0; l < LANES; l++)
+        for (size_t l = 0; l < LANES; l++) {
             lane[l] += a[i + l] * b[i + l];
+        }
     }
-    for (size_t l = 0; i < n; i++, l++)
+    for (size_t l = 0; i < n; i++, l++) {
         lane[l] += a[i] * b[i];
+    }
     return ((lane[0] + lane[4]) + (lane[1] + lane[5])) + ((lane[2] + lane[6]) + (lane[3] + lane[7]));
 }
 
 void pe_vector_store(enum pe_dtype dtype, const void *x, size_t n, enum pe_dtype out_dtype, void *out) {
-    if (dtype == out_dtype && x == out)
+    if (dtype == out_dtype && x == out) {
         return;
+    }
     double chunk[CHUNK];
     size_t in_size = pe_dtype_size(dtype), out_size = pe_dtype_size(out_dtype);
     for (size_t first = 0, step; first < n; first += step) {

@@ -42,38 +42,44 @@ static REAL NAMED(largest)(const REAL *x, size_t n, bool skip_minus_infinity) {
 }
 
 static void NAMED(scale_to)(REAL *restrict out, const REAL *restrict x, REAL scale, size_t n) {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         out[i] = x[i] * scale;
+    }
 }
 
 static void NAMED(scale_add_to)(REAL *restrict out, const REAL *restrict x, REAL scale,
                                 const REAL *restrict added, size_t n) {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         out[i] = x[i] * scale + added[i];
+    }
 }
 
 static void NAMED(scale_add_in)(REAL *restrict out, const REAL *restrict x, REAL scale, size_t n) {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         out[i] = x[i] * scale + out[i];
+    }
 }
 
 static void NAMED(scale_add)(REAL *out, const REAL *x, REAL scale, const REAL *added, size_t n) {
-    if (!added)
+    if (!added) {
         NAMED(scale_to)(out, x, scale, n);
-    else if (added == out)
+    } else if (added == out) {
         NAMED(scale_add_in)(out, x, scale, n);
-    else
+    } else {
         NAMED(scale_add_to)(out, x, scale, added, n);
+    }
 }
 
 static void NAMED(add)(REAL *out, const REAL *a, const REAL *b, size_t n) {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         out[i] = a[i] + b[i];
+    }
 }
 
 static void NAMED(subtract)(REAL *out, const REAL *a, const REAL *b, size_t n) {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         out[i] = a[i] - b[i];
+    }
 }
 
 #undef REAL

@@ -64,8 +64,9 @@ static void apply_part(const void *state, size_t part) {
         pe_encode_rows(op->plan, &op->positions, op->real, row, rows, op->out + first * op->size);
         added = op->out + first * op->size;
     }
-    for (size_t b = op->batch; b-- > 0;)
+    for (size_t b = op->batch; b-- > 0;) {
         run_add(op, b * op->length * op->width + first, added, n);
+    }
 }
 
 /* ---- What could overflow --------------------------------------------------------------------------------
@@ -91,8 +92,9 @@ static int overflow_search(const struct apply *op, const struct pe_tensor *embed
         run_add(op, i, op->added ? op->added + at * op->real_size : NULL, step);
         pe_dtype_load(op->dtype, op->out + i * op->size, step, chunk);
         for (size_t j = 0; j < step; j++) {
-            if (isinf(chunk[j]))
+            if (isinf(chunk[j])) {
                 return overflow_fail(op, embeddings, i + j, err);
+            }
         }
     }
     return PE_OK;
@@ -102,19 +104,22 @@ static int overflow_check(struct pe_arena *arena, struct apply *op, const struct
                           struct pe_error *err) {
     double most = x->largest * fabs(op->scale), most_added = 0;
     bool narrow = op->dtype != op->real;
-    if (!narrow && most < pe_vector_harmless(op->real))
+    if (!narrow && most < pe_vector_harmless(op->real)) {
         return PE_OK;
+    }
     if (op->plan) {
         struct pe_tensor added;
-        if (pe_tensor_alloc(arena, &added, op->real, 2, (size_t[2]){op->length, op->width}, err))
+        if (pe_tensor_alloc(arena, &added, op->real, 2, (size_t[2]){op->length, op->width}, err)) {
             return pe_error_at(err, "embeddings");
+        }
         pe_encode_rows(op->plan, &op->positions, op->real, 0, op->length, added.data);
         most_added = pe_vector_largest(op->real, added.data, op->length * op->width, false);
         op->added = added.data;
         op->plan = NULL;
     }
-    if (most + most_added < pe_vector_limit(op->dtype) / 2) /* leaves room for the roundings */
+    if (most + most_added < pe_vector_limit(op->dtype) / 2) { /* leaves room for the roundings */
         return PE_OK;
+    }
     return overflow_search(op, &x->tensor, err);
 }
 
@@ -122,31 +127,37 @@ static int overflow_check(struct pe_arena *arena, struct apply *op, const struct
  */
 
 static int shape_check(const struct pe_apply_args *args, struct pe_error *err) {
-    if (!args->embeddings)
+    if (!args->embeddings) {
         return pe_fail(err, PE_ERR_MISSING, "embeddings", "is missing");
+    }
     const struct pe_tensor *x = args->embeddings;
     char shape[128];
-    if (x->rank != 2 && x->rank != 3)
+    if (x->rank != 2 && x->rank != 3) {
         return pe_fail(err, PE_ERR_SHAPE, "embeddings", "has shape %s, allowed are [T, D] and [B, T, D]",
                        pe_tensor_shape_text(x, shape, sizeof shape));
+    }
     if (args->plan && pe_encoding_adds(pe_plan_row(args->plan)) &&
-        x->dim[x->rank - 1] != pe_plan_width(args->plan))
+        x->dim[x->rank - 1] != pe_plan_width(args->plan)) {
         return pe_fail(
             err, PE_ERR_SHAPE, "embeddings", "has shape %s, so D = %zu, but the encoding has D = %zu",
             pe_tensor_shape_text(x, shape, sizeof shape), x->dim[x->rank - 1], pe_plan_width(args->plan));
+    }
     return PE_OK;
 }
 
 static int scale_read(const struct pe_apply_args *args, struct apply *op, struct pe_error *err) {
     op->scale = args->scale_mode == PE_EMBEDDING_SCALE_NUMBER ? args->scale : 1;
-    if (args->scale_mode == PE_EMBEDDING_SCALE_SQRT_D_MODEL)
+    if (args->scale_mode == PE_EMBEDDING_SCALE_SQRT_D_MODEL) {
         op->scale = sqrt((double)op->width);
-    if (!isfinite(op->scale))
+    }
+    if (!isfinite(op->scale)) {
         return pe_fail(err, PE_ERR_NONFINITE, "embedding_scale", "got %g, allowed are finite numbers",
                        op->scale);
-    if (fabs(op->scale) > pe_vector_limit(op->real))
+    }
+    if (fabs(op->scale) > pe_vector_limit(op->real)) {
         return pe_fail(err, PE_ERR_RANGE, "embedding_scale", "got %g, allowed are numbers up to %g for %s",
                        op->scale, pe_vector_limit(op->real), pe_dtype_name(op->real));
+    }
     return PE_OK;
 }
 
@@ -159,11 +170,13 @@ static int rows_read(const struct pe_apply_args *args, struct apply *op, struct 
     op->positions = (struct pe_positions){.length = op->length, .axes = 1, .step = 1};
     if (args->positions) {
         op->positions = *args->positions;
-        if (pe_positions_fit(&op->positions, x->rank == 3 ? op->batch : 0, op->length, "positions", err))
+        if (pe_positions_fit(&op->positions, x->rank == 3 ? op->batch : 0, op->length, "positions", err)) {
             return err->code;
+        }
     }
-    if (op->plan && pe_positions_admit(op->plan, &op->positions, "positions", err))
+    if (op->plan && pe_positions_admit(op->plan, &op->positions, "positions", err)) {
         return err->code;
+    }
     if (op->positions.batch) {
         op->length *= op->batch;
         op->batch = 1;
@@ -182,11 +195,13 @@ static int apply_fill(struct pe_arena *arena, struct apply *op, struct pe_tensor
     struct pe_operand operand;
     struct pe_operand_rule rule = {.name = "embeddings", .real = op->real};
     if (rows_read(args, op, err) || scale_read(args, op, err) ||
-        pe_operand_read(arena, &operand, x, &rule, err))
+        pe_operand_read(arena, &operand, x, &rule, err)) {
         return err->code;
+    }
     op->x = operand.tensor.data;
-    if (pe_tensor_alloc(arena, out, op->dtype, x->rank, x->dim, err))
+    if (pe_tensor_alloc(arena, out, op->dtype, x->rank, x->dim, err)) {
         return pe_error_at(err, "embeddings");
+    }
     op->out = out->data;
     return overflow_check(arena, op, &operand, err);
 }
@@ -199,18 +214,22 @@ static double cost_ns(const struct apply *op) {
 int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *out,
                   const struct pe_apply_args *theirs, struct pe_error *err) {
     struct pe_apply_args args;
-    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) || shape_check(&args, err))
+    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) || shape_check(&args, err)) {
         return err->code;
+    }
     struct apply *op = pe_arena_array(arena, 1, sizeof *op, err);
-    if (!op)
+    if (!op) {
         return err->code;
+    }
     const struct pe_encoding *row = args.plan ? pe_plan_row(args.plan) : NULL;
-    if (row && pe_encoding_adds(row))
+    if (row && pe_encoding_adds(row)) {
         op->plan = args.plan;
-    else if (row && row->info.family != PE_FAMILY_NONE)
+    } else if (row && row->info.family != PE_FAMILY_NONE) {
         return pe_encoding_unsupported(row, "is not added to embeddings", err);
-    if (apply_fill(arena, op, out, &args, err))
+    }
+    if (apply_fill(arena, op, out, &args, err)) {
         return err->code;
+    }
     bool any = op->length && op->width && op->batch;
     *work = (struct pe_work){
         .n_parts = any ? op->length / op->part_rows + (op->length % op->part_rows != 0) : 0,

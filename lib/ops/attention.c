@@ -31,18 +31,23 @@ static int result_open(struct pe_arena *arena, const struct pe_attention *a, con
     const size_t full[5] = {result->copies, a->batch, a->heads, a->queries, result->width};
     size_t dim[5];
     int rank = 0;
-    if (result->copies)
+    if (result->copies) {
         dim[rank++] = result->copies;
-    for (int i = 5 - a->rank; i < 5; i++)
+    }
+    for (int i = 5 - a->rank; i < 5; i++) {
         dim[rank++] = full[i];
+    }
     struct pe_tensor real, out;
-    if (pe_tensor_alloc(arena, &real, a->real, rank, dim, err))
+    if (pe_tensor_alloc(arena, &real, a->real, rank, dim, err)) {
         return err->code;
+    }
     out = real;
-    if (result->tensor && a->dtype != a->real && pe_tensor_alloc(arena, &out, a->dtype, rank, dim, err))
+    if (result->tensor && a->dtype != a->real && pe_tensor_alloc(arena, &out, a->dtype, rank, dim, err)) {
         return err->code;
-    if (result->tensor)
+    }
+    if (result->tensor) {
         *result->tensor = out;
+    }
     size_t items = a->batch * a->heads * a->queries * result->width; /* of one copy; fits, as all of it did */
     for (size_t i = 0; i < (result->copies ? result->copies : 1); i++) {
         result->rows[i].real = (unsigned char *)real.data + i * items * a->real_size;
@@ -69,10 +74,12 @@ static int results_open(struct pe_arena *arena, struct pe_attention *a, struct p
     };
     for (size_t i = 0; i < PE_COUNT(all); i++) {
         struct result result = all[i].result;
-        if (!(outputs & all[i].bit))
+        if (!(outputs & all[i].bit)) {
             result.tensor = NULL;
-        if ((all[i].needed || result.tensor) && result_open(arena, a, &result, err))
+        }
+        if ((all[i].needed || result.tensor) && result_open(arena, a, &result, err)) {
             return err->code;
+        }
     }
     return PE_OK;
 }
@@ -87,14 +94,17 @@ static size_t parts_cut(struct pe_attention *a) {
     a->unit_heads = a->projects ? a->heads / a->key_heads : 1;
     a->units = a->batch * (a->heads / a->unit_heads);
     a->block_rows = a->queries;
-    if (!a->projects && head > BLOCK_ITEMS)
+    if (!a->projects && head > BLOCK_ITEMS) {
         a->block_rows = BLOCK_ITEMS / row > ROWS_LEAST ? BLOCK_ITEMS / row : ROWS_LEAST;
+    }
     a->blocks = a->queries ? quotient_up(a->queries, a->block_rows) : 0;
     a->part_units = 1;
-    if (a->blocks > 1)
+    if (a->blocks > 1) {
         return a->units * a->blocks;
-    if (head * a->unit_heads < PART_ITEMS)
+    }
+    if (head * a->unit_heads < PART_ITEMS) {
         a->part_units = PART_ITEMS / (head * a->unit_heads + 1) + 1;
+    }
     return a->blocks ? quotient_up(a->units, a->part_units) : 0;
 }
 
@@ -102,18 +112,22 @@ static size_t parts_cut(struct pe_attention *a) {
 static double cost_ns(const struct pe_attention *a) {
     double rows = (double)a->batch * (double)a->heads * (double)a->queries, scores = rows * (double)a->keys;
     double flops = 2 * scores * (double)a->width;
-    if (a->output.real)
+    if (a->output.real) {
         flops += 2 * scores * (double)a->value_width;
+    }
     for (size_t i = 0; i < PE_STREAM_COUNT; i++) {
         const struct pe_stream *s = &a->stream[i];
-        if (s->w)
+        if (s->w) {
             flops += 2.0 * (double)a->batch * (double)s->heads * (double)s->rows * (double)s->width *
                      (double)s->inner;
+        }
     }
-    if (a->content.real && a->added)
+    if (a->content.real && a->added) {
         flops += 2 * scores * (double)a->width;
-    if (a->terms[0].real)
+    }
+    if (a->terms[0].real) {
         flops += 8 * scores * (double)a->width;
+    }
     double wide = a->real == PE_DTYPE_F64 ? 2 : 1;
     return wide * (flops / 40 + scores);
 }
@@ -122,14 +136,17 @@ int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_at
                       const struct pe_attention_args *theirs, struct pe_error *err) {
     struct pe_attention_args args;
     *result = (struct pe_attention_result){0};
-    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err))
+    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err)) {
         return err->code;
+    }
     struct pe_attention *a = pe_arena_array(arena, 1, sizeof *a, err);
-    if (!a || pe_attention_read(arena, a, &args, err))
+    if (!a || pe_attention_read(arena, a, &args, err)) {
         return err->code;
+    }
     unsigned outputs = args.outputs ? args.outputs : PE_ATTENTION_WEIGHTS;
-    if (results_open(arena, a, result, outputs, err))
+    if (results_open(arena, a, result, outputs, err)) {
         return err->code;
+    }
     *work = (struct pe_work){
         .n_parts = parts_cut(a),
         .cost_ns = cost_ns(a),

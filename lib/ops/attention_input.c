@@ -21,8 +21,9 @@ int pe_reader_positions(const struct pe_reader *r, struct pe_error *err) {
     const struct pe_positions *of_q = r->args->query_positions, *of_k = r->args->key_positions;
     size_t batch = a->batched ? a->batch : 0;
     if ((of_q && pe_positions_fit(of_q, batch, a->queries, "query_positions", err)) ||
-        (of_k && pe_positions_fit(of_k, batch, a->keys, "key_positions", err)))
+        (of_k && pe_positions_fit(of_k, batch, a->keys, "key_positions", err))) {
         return err->code;
+    }
     return PE_OK;
 }
 
@@ -31,12 +32,14 @@ int pe_reader_positions(const struct pe_reader *r, struct pe_error *err) {
 
 static int rank_check(const struct pe_tensor *tensor, const char *field, int rank, struct pe_error *err) {
     char shape[128];
-    if (tensor->rank < 2 || tensor->rank > 4)
+    if (tensor->rank < 2 || tensor->rank > 4) {
         return pe_fail(err, PE_ERR_SHAPE, field,
                        "has shape %s, allowed are [T, d], [H, T, d] and [B, H, T, d]",
                        pe_tensor_shape_text(tensor, shape, sizeof shape));
-    if (rank && tensor->rank != rank)
+    }
+    if (rank && tensor->rank != rank) {
         return pe_fail(err, PE_ERR_SHAPE, field, "has %d axes but q has %d", tensor->rank, rank);
+    }
     return PE_OK;
 }
 
@@ -44,8 +47,9 @@ static int posted_stream(struct pe_reader *r, enum pe_stream_name name, const st
                          const char *field, struct pe_error *err) {
     struct pe_attention *a = r->a;
     struct pe_operand operand;
-    if (pe_reader_operand(r, &operand, tensor, field, err))
+    if (pe_reader_operand(r, &operand, tensor, field, err)) {
         return err->code;
+    }
     struct pe_stream *s = &a->stream[name];
     s->data = operand.tensor.data;
     s->heads = name == PE_STREAM_Q ? a->heads : a->key_heads;
@@ -58,27 +62,34 @@ static int posted_stream(struct pe_reader *r, enum pe_stream_name name, const st
 }
 
 static int posted_check(const struct pe_attention_args *args, unsigned outputs, struct pe_error *err) {
-    if (args->embeddings)
+    if (args->embeddings) {
         return pe_fail(err, PE_ERR_CONFLICT, "embeddings", "post either q and k, or embeddings, not both");
-    if (!args->q)
+    }
+    if (!args->q) {
         return pe_fail(err, PE_ERR_MISSING, "q", "is missing: post q and k, or embeddings");
-    if (!args->k)
+    }
+    if (!args->k) {
         return pe_fail(err, PE_ERR_MISSING, "k", "is missing: q needs its keys");
-    if (!args->v && (outputs & PE_ATTENTION_OUTPUT))
+    }
+    if (!args->v && (outputs & PE_ATTENTION_OUTPUT)) {
         return pe_fail(err, PE_ERR_MISSING, "v", "is missing: output is the weighted sum of the values");
+    }
     const char *weight = args->w_q ? "w_q" : args->w_k ? "w_k" : args->w_v ? "w_v" : NULL;
-    if (weight)
+    if (weight) {
         return pe_fail(err, PE_ERR_CONFLICT, weight, "projects embeddings, but q and k are given");
+    }
     return PE_OK;
 }
 
 static int heads_check(const struct pe_reader *r, struct pe_error *err) {
     size_t heads = r->a->heads, key_heads = r->a->key_heads;
-    if (r->args->heads && r->args->heads != heads)
+    if (r->args->heads && r->args->heads != heads) {
         return pe_fail(err, PE_ERR_CONFLICT, "heads", "is %zu but q has H = %zu", r->args->heads, heads);
-    if (heads % key_heads)
+    }
+    if (heads % key_heads) {
         return pe_fail(err, PE_ERR_SHAPE, "k", "has H = %zu, which does not divide the H = %zu of q",
                        key_heads, heads);
+    }
     return PE_OK;
 }
 
@@ -91,8 +102,9 @@ static int posted_bind(struct pe_reader *r, struct pe_error *err) {
         (args->v && rank_check(args->v, "v", args->q->rank, err)) ||
         pe_axes_bind(&r->axes, "q", args->q, of_q, 4, err) ||
         pe_axes_bind(&r->axes, "k", args->k, of_k, 4, err) ||
-        (args->v && pe_axes_bind(&r->axes, "v", args->v, of_v, 4, err)))
+        (args->v && pe_axes_bind(&r->axes, "v", args->v, of_v, 4, err))) {
         return err->code;
+    }
     struct pe_attention *a = r->a;
     const size_t *size = r->axes.size;
     a->rank = args->q->rank;
@@ -109,19 +121,24 @@ static int posted_bind(struct pe_reader *r, struct pe_error *err) {
 
 static int posted_read(struct pe_reader *r, struct pe_error *err) {
     const struct pe_attention_args *args = r->args;
-    if (posted_check(args, r->outputs, err))
+    if (posted_check(args, r->outputs, err)) {
         return err->code;
-    if (args->plan && pe_encoding_adds(pe_plan_row(args->plan)))
+    }
+    if (args->plan && pe_encoding_adds(pe_plan_row(args->plan))) {
         return pe_fail(
             err, PE_ERR_CONFLICT, "encoding",
             "%s is added to the embeddings before they are projected, so it cannot act on q and k: "
             "post embeddings",
             pe_plan_encoding(args->plan)->type);
+    }
     if (posted_bind(r, err) || pe_reader_positions(r, err) ||
-        posted_stream(r, PE_STREAM_Q, args->q, "q", err) || posted_stream(r, PE_STREAM_K, args->k, "k", err))
+        posted_stream(r, PE_STREAM_Q, args->q, "q", err) ||
+        posted_stream(r, PE_STREAM_K, args->k, "k", err)) {
         return err->code;
-    if (args->v && (r->outputs & PE_ATTENTION_OUTPUT))
+    }
+    if (args->v && (r->outputs & PE_ATTENTION_OUTPUT)) {
         return posted_stream(r, PE_STREAM_V, args->v, "v", err);
+    }
     return PE_OK;
 }
 
@@ -131,8 +148,9 @@ static int posted_read(struct pe_reader *r, struct pe_error *err) {
 static int bias_read(struct pe_reader *r, struct pe_error *err) {
     const struct pe_tensor *in = r->args->bias;
     struct pe_attention *a = r->a;
-    if (!in)
+    if (!in) {
         return PE_OK;
+    }
     struct pe_tensor full = {.rank = 4, .dim = {a->batch, a->heads, a->queries, a->keys}};
     size_t dim[4] = {1, 1, 1, 1}, lead = 4 - (size_t)in->rank;
     bool fits = in->rank >= 1 && in->rank <= 4;
@@ -141,14 +159,16 @@ static int bias_read(struct pe_reader *r, struct pe_error *err) {
         fits = in->dim[i] == full.dim[lead + i] || (in->dim[i] == 1 && lead + i < 3);
     }
     char got[128], wanted[128];
-    if (!fits)
+    if (!fits) {
         return pe_fail(
             err, PE_ERR_SHAPE, "bias", "has shape %s, which does not broadcast to [B, H, Tq, Tk] = %s",
             pe_tensor_shape_text(in, got, sizeof got), pe_tensor_shape_text(&full, wanted, sizeof wanted));
+    }
     struct pe_operand operand;
     struct pe_operand_rule rule = {.name = "bias", .real = a->real, .minus_infinity = true};
-    if (pe_operand_read(r->arena, &operand, in, &rule, err))
+    if (pe_operand_read(r->arena, &operand, in, &rule, err)) {
         return err->code;
+    }
     a->bias.data = operand.tensor.data;
     a->bias.largest = operand.largest;
     a->bias.row = dim[2] == 1 ? 0 : dim[3];
@@ -164,10 +184,11 @@ static void dtype_choose(struct pe_attention *a, const struct pe_attention_args 
     enum pe_dtype widest = PE_DTYPE_NONE;
     for (size_t i = 0; i < PE_COUNT(posted); i++) {
         enum pe_dtype dtype = posted[i] ? posted[i]->dtype : widest;
-        if (widest == PE_DTYPE_NONE || dtype == PE_DTYPE_F64)
+        if (widest == PE_DTYPE_NONE || dtype == PE_DTYPE_F64) {
             widest = dtype;
-        else if (dtype != widest && widest != PE_DTYPE_F64)
+        } else if (dtype != widest && widest != PE_DTYPE_F64) {
             widest = PE_DTYPE_F32;
+        }
     }
     a->dtype = args->dtype ? args->dtype : widest;
     a->real = widest == PE_DTYPE_F64 || a->dtype == PE_DTYPE_F64 ? PE_DTYPE_F64 : PE_DTYPE_F32;
@@ -178,11 +199,13 @@ static void dtype_choose(struct pe_attention *a, const struct pe_attention_args 
 static int scale_read(const struct pe_reader *r, struct pe_error *err) {
     struct pe_attention *a = r->a;
     a->scale = r->args->scale ? *r->args->scale : 1 / sqrt((double)a->width);
-    if (!isfinite(a->scale))
+    if (!isfinite(a->scale)) {
         return pe_fail(err, PE_ERR_NONFINITE, "scale", "got %g, allowed are finite numbers", a->scale);
-    if (fabs(a->scale) > pe_vector_limit(a->real))
+    }
+    if (fabs(a->scale) > pe_vector_limit(a->real)) {
         return pe_fail(err, PE_ERR_RANGE, "scale", "got %g, allowed are numbers up to %g in %s", a->scale,
                        pe_vector_limit(a->real), pe_dtype_name(a->real));
+    }
     return PE_OK;
 }
 
@@ -191,13 +214,15 @@ static int scale_read(const struct pe_reader *r, struct pe_error *err) {
 static int logit_check(const struct pe_reader *r, double most, enum pe_dtype dtype, struct pe_error *err) {
     double bias = r->a->bias.largest, limit = pe_vector_limit(dtype) / 4;
     const char *field = r->args->q ? "q" : "embeddings";
-    if (most < limit && (most < pe_vector_harmless(dtype) || most + bias < limit))
+    if (most < limit && (most < pe_vector_harmless(dtype) || most + bias < limit)) {
         return PE_OK;
-    if (most < limit)
+    }
+    if (most < limit) {
         return pe_fail(err, PE_ERR_RANGE, "bias",
                        "with %g in it and products up to %g the logits may be beyond the "
                        "largest %s, %g",
                        bias, most, pe_dtype_name(dtype), pe_vector_limit(dtype));
+    }
     return pe_fail(err, PE_ERR_RANGE, field,
                    "the products with the keys may reach %g, too near the largest %s, %g", most,
                    pe_dtype_name(dtype), pe_vector_limit(dtype));
@@ -211,15 +236,19 @@ static int overflow_check(const struct pe_reader *r, struct pe_error *err) {
     double q = fmax(of[PE_STREAM_Q], fmax(of[PE_STREAM_Q_CONTENT], of[PE_STREAM_Q_POSITION]));
     double k = fmax(of[PE_STREAM_K], fmax(of[PE_STREAM_K_CONTENT], of[PE_STREAM_K_POSITION]));
     double most = fmax(q, k); /* 0 times infinity is not to be asked */
-    if (most < pe_vector_limit(a->real))
+    if (most < pe_vector_limit(a->real)) {
         most = fmax(most, q * k * (double)a->width * fmax(1, fabs(a->scale)));
-    if (logit_check(r, most, a->real, err) || ((r->outputs & logits) && logit_check(r, most, a->dtype, err)))
+    }
+    if (logit_check(r, most, a->real, err) ||
+        ((r->outputs & logits) && logit_check(r, most, a->dtype, err))) {
         return err->code;
+    }
     double v = of[PE_STREAM_V], v_limit = pe_vector_limit(a->dtype);
-    if (v > (a->dtype == a->real ? v_limit / 2 : v_limit))
+    if (v > (a->dtype == a->real ? v_limit / 2 : v_limit)) {
         return pe_fail(err, PE_ERR_RANGE, r->args->q ? "v" : "embeddings",
                        "the values may reach %g, too near the largest %s, %g", v, pe_dtype_name(a->dtype),
                        v_limit);
+    }
     return PE_OK;
 }
 
@@ -229,18 +258,22 @@ static int outputs_check(const struct pe_reader *r, struct pe_error *err) {
     const struct pe_attention_args *args = r->args;
     const struct pe_encoding *row = args->plan ? pe_plan_row(args->plan) : NULL;
     bool adds = row && pe_encoding_adds(row);
-    if (r->outputs & ~known)
+    if (r->outputs & ~known) {
         return pe_fail(err, PE_ERR_CHOICE, "return", "got the bits %#x, allowed are those in %#x", r->outputs,
                        known);
-    if (row && !adds && row->info.family != PE_FAMILY_NONE)
+    }
+    if (row && !adds && row->info.family != PE_FAMILY_NONE) {
         return pe_encoding_unsupported(row, "has no place in attention", err);
-    if ((r->outputs & PE_ATTENTION_TERMS) && args->embeddings && !adds)
+    }
+    if ((r->outputs & PE_ATTENTION_TERMS) && args->embeddings && !adds) {
         return pe_fail(err, PE_ERR_UNSUPPORTED, "return",
                        "terms are those of an encoding added to the embeddings, and %s is not added",
                        row ? row->info.type : "none");
-    if ((r->outputs & PE_ATTENTION_TERMS) && args->q)
+    }
+    if ((r->outputs & PE_ATTENTION_TERMS) && args->q) {
         return pe_fail(err, PE_ERR_UNSUPPORTED, "return",
                        "terms need embeddings and an absolute encoding, got q");
+    }
     return PE_OK;
 }
 
@@ -249,14 +282,17 @@ int pe_attention_read(struct pe_arena *arena, struct pe_attention *a, const stru
     struct pe_reader r = {.arena = arena, .args = args, .a = a};
     r.outputs = args->outputs ? args->outputs : PE_ATTENTION_WEIGHTS;
     dtype_choose(a, args);
-    if (outputs_check(&r, err))
+    if (outputs_check(&r, err)) {
         return err->code;
+    }
     bool embedded = args->embeddings && !args->q;
-    if (embedded ? pe_reader_embeddings(&r, err) : posted_read(&r, err))
+    if (embedded ? pe_reader_embeddings(&r, err) : posted_read(&r, err)) {
         return err->code;
+    }
     struct pe_mask_shape shape = {
         .batch = a->batched ? a->batch : 0, .queries = a->queries, .keys = a->keys, .real = a->real};
-    if (bias_read(&r, err) || pe_mask_open(arena, &a->mask, args->mask, &shape, err) || scale_read(&r, err))
+    if (bias_read(&r, err) || pe_mask_open(arena, &a->mask, args->mask, &shape, err) || scale_read(&r, err)) {
         return err->code;
+    }
     return overflow_check(&r, err);
 }

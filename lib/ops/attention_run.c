@@ -49,8 +49,9 @@ void pe_block_multiply(const struct pe_attention_block *block, enum pe_stream_na
 
 const unsigned char *pe_block_bias(const struct pe_attention_block *block, size_t i) {
     const struct pe_attention_bias *bias = &block->a->bias;
-    if (!bias->data)
+    if (!bias->data) {
         return NULL;
+    }
     size_t first = block->b * bias->batch + block->h * bias->head + i * bias->row;
     return bias->data + first * block->a->real_size;
 }
@@ -82,8 +83,9 @@ static void block_output(const struct pe_attention_block *block, const unsigned 
 /* Rounds the block of one result to the type asked for. */
 static void block_store(const struct pe_attention_block *block, const struct pe_attention_rows *rows) {
     const struct pe_attention *a = block->a;
-    if (!rows->out)
+    if (!rows->out) {
         return;
+    }
     unsigned char *real = pe_block_place(block, rows);
     size_t item = (size_t)(real - rows->real) / a->real_size;
     pe_vector_store(a->real, real, block->n * rows->width, a->dtype, rows->out + item * a->size);
@@ -95,15 +97,17 @@ static void block_run(const struct pe_attention_block *block) {
     pe_block_multiply(block, PE_STREAM_Q, PE_STREAM_K, scores);
     pe_block_explain(block, scores);
     block_softmax(block, scores);
-    if (a->output.real)
+    if (a->output.real) {
         block_output(block, scores);
+    }
     block_store(block, &a->weights);
     block_store(block, &a->logits);
     block_store(block, &a->content);
     block_store(block, &a->position);
     block_store(block, &a->output);
-    for (size_t i = 0; i < PE_TERMS; i++)
+    for (size_t i = 0; i < PE_TERMS; i++) {
         block_store(block, &a->terms[i]);
+    }
 }
 
 /* x [rows, inner] . w[:, head] of the stream's head. */
@@ -125,8 +129,9 @@ static void unit_project(const struct pe_attention *a, size_t b, size_t h) {
     for (size_t i = 0; i < PE_STREAM_COUNT; i++) {
         const struct pe_stream *s = &a->stream[i];
         size_t group = s->w ? a->heads / s->heads : 1;
-        for (size_t head = h / group; s->w && head * group < h + a->unit_heads; head++)
+        for (size_t head = h / group; s->w && head * group < h + a->unit_heads; head++) {
             stream_project(a, s, b, head);
+        }
     }
 }
 
@@ -148,6 +153,7 @@ void pe_attention_part(const void *state, size_t part) {
         unit_run(a, part / a->blocks, first, n);
         return;
     }
-    for (size_t i = 0, unit = part * a->part_units; i < a->part_units && unit < a->units; i++, unit++)
+    for (size_t i = 0, unit = part * a->part_units; i < a->part_units && unit < a->units; i++, unit++) {
         unit_run(a, unit, 0, a->queries);
+    }
 }

@@ -19,10 +19,11 @@ int pe_axes_bind(struct pe_axes *axes, const char *field, const struct pe_tensor
         enum pe_letter letter = letters[n - tensor->rank + i];
         size_t size = tensor->dim[i];
         bool is_length = letter == PE_AXIS_TQ || letter == PE_AXIS_TK;
-        if ((size == 0 && !is_length) || size > PE_GEMM_MAX)
+        if ((size == 0 && !is_length) || size > PE_GEMM_MAX) {
             return pe_fail(err, PE_ERR_SHAPE, field, "has shape %s, allowed for %s are %d to 2^31 - 1",
                            pe_tensor_shape_text(tensor, shape, sizeof shape), names[letter],
                            is_length ? 0 : 1);
+        }
         if (!axes->owner[letter]) {
             axes->owner[letter] = field;
             axes->size[letter] = size;

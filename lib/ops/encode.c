@@ -17,13 +17,16 @@ struct encode {
 
 int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions, struct pe_error *err) {
     const struct pe_encoding *row = pe_plan_row(plan);
-    if (!row->encode)
+    if (!row->encode) {
         return pe_fail(err, PE_ERR_UNSUPPORTED, "encoding.type", "%s makes no vectors", row->info.type);
-    if (positions->axes != 1)
+    }
+    if (positions->axes != 1) {
         return pe_fail(err, PE_ERR_SHAPE, "positions", "%s takes one coordinate per position, got %d",
                        row->info.type, positions->axes);
-    if (row->admit && row->admit(pe_plan_view(plan), positions, err))
+    }
+    if (row->admit && row->admit(pe_plan_view(plan), positions, err)) {
         return pe_error_at(err, "positions");
+    }
     return PE_OK;
 }
 
@@ -47,7 +50,8 @@ static void encode_part(const void *state, size_t part) {
     size_t first = part * op->rows_per_part;
     size_t rows = n - first < op->rows_per_part ? n - first : op->rows_per_part;
     size_t row_bytes = op->out.dim[op->out.rank - 1] * pe_dtype_size(op->out.dtype);
-    pe_encode_rows(op->plan, &op->positions, op->out.dtype, first, rows, (char *)op->out.data + first * row_bytes);
+    pe_encode_rows(op->plan, &op->positions, op->out.dtype, first, rows,
+                   (char *)op->out.data + first * row_bytes);
 }
 
 static double row_cost(const struct pe_plan *plan) {
@@ -59,16 +63,19 @@ static double row_cost(const struct pe_plan *plan) {
 int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *vectors,
                    const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                    struct pe_error *err) {
-    if (pe_encode_check(plan, positions, err))
+    if (pe_encode_check(plan, positions, err)) {
         return err->code;
+    }
     size_t n = pe_positions_count(positions), width = pe_plan_width(plan);
     size_t dim[3] = {positions->batch, positions->length, width};
     int rank = positions->batch ? 3 : 2;
-    if (pe_tensor_alloc(arena, vectors, dtype, rank, rank == 3 ? dim : dim + 1, err))
+    if (pe_tensor_alloc(arena, vectors, dtype, rank, rank == 3 ? dim : dim + 1, err)) {
         return pe_error_at(err, "positions");
+    }
     struct encode *op = pe_arena_array(arena, 1, sizeof *op, err);
-    if (!op)
+    if (!op) {
         return err->code;
+    }
     size_t row_bytes = width * pe_dtype_size(dtype);
     *op = (struct encode){.plan = plan, .positions = *positions, .out = *vectors};
     op->rows_per_part = row_bytes && row_bytes < PART_BYTES ? PART_BYTES / row_bytes : 1;
@@ -82,6 +89,7 @@ int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tenso
 }
 
 void pe_work_run(const struct pe_work *work) {
-    for (size_t part = 0; part < work->n_parts; part++)
+    for (size_t part = 0; part < work->n_parts; part++) {
         work->run(work->state, part);
+    }
 }

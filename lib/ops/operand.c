@@ -14,12 +14,14 @@
 
 int pe_args_copy(void *ours, size_t size, const void *theirs, size_t their_size, struct pe_error *err) {
     const unsigned char *bytes = theirs;
-    if (their_size < sizeof(size_t))
+    if (their_size < sizeof(size_t)) {
         return pe_fail(err, PE_ERR_RANGE, "size", "the arguments say that they have %zu bytes", their_size);
+    }
     for (size_t i = size; i < their_size; i++) {
-        if (bytes[i])
+        if (bytes[i]) {
             return pe_fail(err, PE_ERR_UNKNOWN_FIELD, "size",
                            "byte %zu of the arguments is set, this library knows %zu", i, size);
+        }
     }
     memset(ours, 0, size);
     memcpy(ours, theirs, their_size < size ? their_size : size);
@@ -28,11 +30,13 @@ int pe_args_copy(void *ours, size_t size, const void *theirs, size_t their_size,
 
 /* A view of posted bytes may start at any address. */
 static int align(struct pe_arena *arena, struct pe_tensor *tensor, struct pe_error *err) {
-    if ((uintptr_t)tensor->data % pe_dtype_size(tensor->dtype) == 0)
+    if ((uintptr_t)tensor->data % pe_dtype_size(tensor->dtype) == 0) {
         return PE_OK;
+    }
     struct pe_tensor copy;
-    if (pe_tensor_alloc(arena, &copy, tensor->dtype, tensor->rank, tensor->dim, err))
+    if (pe_tensor_alloc(arena, &copy, tensor->dtype, tensor->rank, tensor->dim, err)) {
         return err->code;
+    }
     memcpy(copy.data, tensor->data, pe_tensor_bytes(tensor));
     *tensor = copy;
     return PE_OK;
@@ -40,12 +44,14 @@ static int align(struct pe_arena *arena, struct pe_tensor *tensor, struct pe_err
 
 int pe_operand_read(struct pe_arena *arena, struct pe_operand *out, const struct pe_tensor *in,
                     const struct pe_operand_rule *rule, struct pe_error *err) {
-    if (pe_tensor_convert(arena, &out->tensor, in, rule->real, err) || align(arena, &out->tensor, err))
+    if (pe_tensor_convert(arena, &out->tensor, in, rule->real, err) || align(arena, &out->tensor, err)) {
         return pe_error_at(err, rule->name);
+    }
     size_t n = pe_tensor_count(&out->tensor);
     out->largest = pe_vector_largest(rule->real, out->tensor.data, n, rule->minus_infinity);
-    if (isinf(out->largest) && pe_tensor_check_finite(&out->tensor, rule->minus_infinity, err))
+    if (isinf(out->largest) && pe_tensor_check_finite(&out->tensor, rule->minus_infinity, err)) {
         return pe_error_at(err, rule->name);
+    }
     return PE_OK;
 }
 
@@ -66,9 +72,10 @@ int pe_encoding_unsupported(const struct pe_encoding *row, const char *cannot, s
     char list[80] = "";
     size_t used = 0;
     for (size_t i = 0; i < PE_COUNT(names); i++) {
-        if (can & names[i].ability)
+        if (can & names[i].ability) {
             used +=
                 (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", names[i].name);
+        }
     }
     return pe_fail(err, PE_ERR_UNSUPPORTED, "encoding.type", "%s %s; it can: %s", row->info.type, cannot,
                    list);
@@ -83,11 +90,13 @@ double pe_encoding_row_ns(const struct pe_plan *plan) {
 int pe_positions_fit(const struct pe_positions *positions, size_t batch, size_t length, const char *field,
                      struct pe_error *err) {
     bool fits = positions->batch == 0 || positions->batch == (batch ? batch : 1);
-    if (fits && positions->length == length)
+    if (fits && positions->length == length) {
         return PE_OK;
+    }
     struct pe_tensor got = {.rank = 2, .dim = {positions->batch, positions->length}};
-    if (positions->batch == 0)
+    if (positions->batch == 0) {
         got = (struct pe_tensor){.rank = 1, .dim = {positions->length}};
+    }
     char shape[64], wanted[64];
     pe_tensor_shape_text(&got, shape, sizeof shape);
     snprintf(wanted, sizeof wanted, "[%zu, %zu]", batch, length);
@@ -98,10 +107,12 @@ int pe_positions_fit(const struct pe_positions *positions, size_t batch, size_t 
 int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *positions, const char *field,
                        struct pe_error *err) {
     const struct pe_encoding *row = pe_plan_row(plan);
-    if (positions->axes != 1)
+    if (positions->axes != 1) {
         return pe_fail(err, PE_ERR_SHAPE, field, "%s takes one coordinate per position, got %d",
                        row->info.type, positions->axes);
-    if (row->admit && row->admit(pe_plan_view(plan), positions, err))
+    }
+    if (row->admit && row->admit(pe_plan_view(plan), positions, err)) {
         return pe_error_at(err, field);
+    }
     return PE_OK;
 }

@@ -42,8 +42,9 @@ static void exact_matrix(const struct shift *op) {
     memset(op->matrix, 0, op->width * op->width * sizeof *op->matrix);
     for (size_t i = 0; i < op->pairs; i++) {
         const size_t *c = op->columns + 2 * i;
-        for (size_t j = 0; j < 4; j++)
+        for (size_t j = 0; j < 4; j++) {
             op->matrix[c[j / 2] * op->width + c[j % 2]] = op->blocks[4 * i + j];
+        }
     }
 }
 
@@ -59,8 +60,9 @@ static void exact_map(const struct shift *op, const double *x, double *out) {
 }
 
 static void fitted_map(const struct shift *op, const double *x, double *out) {
-    for (size_t i = 0; i < op->width; i++)
+    for (size_t i = 0; i < op->width; i++) {
         out[i] = pe_vector_dot(op->matrix + i * op->width, x, op->width);
+    }
 }
 
 /* The largest and the mean square of M.PE(p) - PE(p + k). */
@@ -73,10 +75,11 @@ static void residuals(const struct shift *op) {
         pe_encode_rows(op->plan, &op->from, PE_DTYPE_F64, first, rows, op->before);
         pe_encode_rows(op->plan, &op->to, PE_DTYPE_F64, first, rows, op->after);
         for (size_t i = 0; i < rows * width; i++) {
-            if (i % width == 0 && op->fit)
+            if (i % width == 0 && op->fit) {
                 fitted_map(op, op->before + i, mapped);
-            else if (i % width == 0)
+            } else if (i % width == 0) {
                 exact_map(op, op->before + i, mapped);
+            }
             double off = fabs(mapped[i % width] - op->after[i]);
             most = off > most ? off : most;
             squares += off * off;
@@ -90,10 +93,11 @@ static void residuals(const struct shift *op) {
 static void shift_part(const void *state, size_t part) {
     (void)part;
     const struct shift *op = state;
-    if (op->fit)
+    if (op->fit) {
         pe_lstsq_run(op->fit);
-    else if (op->matrix)
+    } else if (op->matrix) {
         exact_matrix(op);
+    }
     residuals(op);
 }
 
@@ -101,16 +105,20 @@ static void shift_part(const void *state, size_t part) {
  */
 
 static int args_check(const struct pe_shift_args *args, struct pe_error *err) {
-    if (!args->plan)
+    if (!args->plan) {
         return pe_fail(err, PE_ERR_MISSING, "encoding", "is missing");
-    if (!args->positions)
+    }
+    if (!args->positions) {
         return pe_fail(err, PE_ERR_MISSING, "positions", "is missing");
+    }
     const struct pe_encoding *row = pe_plan_row(args->plan);
-    if (!pe_encoding_adds(row))
+    if (!pe_encoding_adds(row)) {
         return pe_encoding_unsupported(row, "makes no vectors that could be shifted", err);
-    if (!isfinite(args->distance))
+    }
+    if (!isfinite(args->distance)) {
         return pe_fail(err, PE_ERR_NONFINITE, "distance", "got %g, allowed are finite numbers",
                        args->distance);
+    }
     return pe_positions_admit(args->plan, args->positions, "positions", err);
 }
 
@@ -118,8 +126,9 @@ static int work_check(const struct shift *op, bool exact, struct pe_error *err) 
     uint64_t least = op->n < op->width ? op->n : op->width;
     double items = (double)op->n * (double)op->width, work = exact ? items : items * (double)least;
     uint64_t limit = exact ? ITEMS_MOST : WORK_MOST;
-    if (work <= (double)limit)
+    if (work <= (double)limit) {
         return PE_OK;
+    }
     return pe_fail_limit(err, "positions", "shift_work", limit, work < 1e18 ? (uint64_t)work : UINT64_MAX,
                          "%zu positions of width %zu are too many to %s", op->n, op->width,
                          exact ? "try the map on" : "fit a map to");
@@ -128,21 +137,24 @@ static int work_check(const struct shift *op, bool exact, struct pe_error *err) 
 /* The list of p + distance, each one of the encoding's positions too. */
 static int shifted_open(struct pe_arena *arena, struct shift *op, double distance, struct pe_error *err) {
     struct pe_tensor list;
-    if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, 1, &op->n, err))
+    if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, 1, &op->n, err)) {
         return pe_error_at(err, "positions");
+    }
     double *to = list.data;
     pe_positions_read(&op->from, 0, op->n, to);
     for (size_t i = 0; i < op->n; i++) {
         double p = to[i];
         to[i] = p + distance;
-        if (fabs(to[i]) > PE_POSITION_MAX)
+        if (fabs(to[i]) > PE_POSITION_MAX) {
             return pe_fail(err, PE_ERR_RANGE, "distance",
                            "takes position %.17g to %.17g, allowed are -2^53 to 2^53", p, to[i]);
+        }
     }
     op->to = (struct pe_positions){.length = op->n, .axes = 1, .list = to};
     struct pe_error beyond = {0};
-    if (pe_positions_admit(op->plan, &op->to, "", &beyond))
+    if (pe_positions_admit(op->plan, &op->to, "", &beyond)) {
         return pe_fail(err, beyond.code, "distance", "shifted by %g: %s", distance, beyond.text);
+    }
     return PE_OK;
 }
 
@@ -153,16 +165,19 @@ static int lone_check(struct pe_arena *arena, const struct shift *op, struct pe_
     const struct pe_positions two = {.length = 2, .axes = 1, .list = somewhere};
     bool *paired = pe_arena_array(arena, op->width, sizeof *paired, err);
     double *vectors = pe_arena_array(arena, 2 * op->width, sizeof *vectors, err);
-    if (!paired || !vectors)
+    if (!paired || !vectors) {
         return err->code;
-    for (size_t i = 0; i < 2 * op->pairs; i++)
+    }
+    for (size_t i = 0; i < 2 * op->pairs; i++) {
         paired[op->columns[i]] = true;
+    }
     pe_encode_rows(op->plan, &two, PE_DTYPE_F64, 0, 2, vectors);
     for (size_t c = 0; c < op->width; c++) {
-        if (!paired[c] && (vectors[c] != 0 || vectors[op->width + c] != 0))
+        if (!paired[c] && (vectors[c] != 0 || vectors[op->width + c] != 0)) {
             return pe_fail(err, PE_ERR_UNSUPPORTED, "encoding.d_model",
                            "is %zu, so column %zu has no partner to turn with and no map shifts it",
                            op->width, c);
+        }
     }
     return PE_OK;
 }
@@ -173,11 +188,14 @@ static int exact_open(struct pe_arena *arena, struct shift *op, struct pe_shift_
     const struct pe_plan_view *view = pe_plan_view(op->plan);
     op->pairs = row->shift_pairs(view);
     size_t *columns = pe_arena_array(arena, op->pairs, 2 * sizeof *columns, err);
-    if (!columns || pe_tensor_alloc(arena, &out->blocks, PE_DTYPE_F64, 3, (size_t[3]){op->pairs, 2, 2}, err))
+    if (!columns ||
+        pe_tensor_alloc(arena, &out->blocks, PE_DTYPE_F64, 3, (size_t[3]){op->pairs, 2, 2}, err)) {
         return err->code;
+    }
     double *blocks = out->blocks.data;
-    for (size_t i = 0; i < op->pairs; i++)
+    for (size_t i = 0; i < op->pairs; i++) {
         row->shift(view, distance, i, blocks + 4 * i, columns + 2 * i);
+    }
     op->blocks = blocks;
     op->columns = columns;
     out->exact = true;
@@ -189,8 +207,9 @@ static void columns_fill(const struct shift *op, const struct pe_positions *posi
                          double *out) {
     for (size_t t = 0; t < op->n; t++) {
         pe_encode_rows(op->plan, positions, PE_DTYPE_F64, t, 1, op->before);
-        for (size_t c = 0; c < op->width; c++)
+        for (size_t c = 0; c < op->width; c++) {
             out[c * op->n + t] = op->before[c] * factor;
+        }
     }
 }
 
@@ -199,22 +218,25 @@ static int fit_open(struct pe_arena *arena, struct shift *op, struct pe_error *e
     bool fits = pe_lstsq_scratch(op->n, op->width, &scratch) &&
                 pe_size_product((size_t[2]){op->n, op->width}, 2, &items);
     struct pe_lstsq *fit = pe_arena_array(arena, 1, sizeof *fit, err);
-    if (!fit || !fits)
+    if (!fit || !fits) {
         return pe_fail(err, PE_ERR_LIMIT, "positions", "are too many for the memory of this machine");
+    }
     *fit = (struct pe_lstsq){.m = op->n, .n = op->width, .n_right = op->width, .x = op->matrix};
     fit->a = pe_arena_array(arena, items, sizeof *fit->a, err);
     fit->b = pe_arena_array(arena, items, sizeof *fit->b, err);
     fit->scratch = pe_arena_array(arena, scratch, sizeof *fit->scratch, err);
     fit->order = pe_arena_array(arena, op->width, sizeof *fit->order, err);
-    if (!fit->a || !fit->b || !fit->scratch || !fit->order)
+    if (!fit->a || !fit->b || !fit->scratch || !fit->order) {
         return pe_error_at(err, "positions");
+    }
     columns_fill(op, &op->from, 1, fit->a);
     columns_fill(op, &op->to, 1, fit->b);
     double most = fmax(pe_vector_largest(PE_DTYPE_F64, fit->a, items, false),
                        pe_vector_largest(PE_DTYPE_F64, fit->b, items, false));
-    if (most > LARGEST)
+    if (most > LARGEST) {
         return pe_fail(err, PE_ERR_RANGE, "encoding", "its vectors reach %g, allowed for a fit is %g", most,
                        LARGEST);
+    }
     int exponent = 0;
     frexp(most, &exponent);
     double factor = ldexp(1, exponent > -1000 ? -exponent : 1000); /* both sides near 1: the same map */
@@ -230,19 +252,23 @@ static int shift_fill(struct pe_arena *arena, struct shift *op, struct pe_shift_
     bool exact = pe_plan_row(op->plan)->shift_pairs != NULL;
     size_t rows = op->width < BLOCK_ITEMS ? BLOCK_ITEMS / op->width : 1;
     op->block_rows = rows < op->n ? rows : (op->n ? op->n : 1);
-    if (work_check(op, exact, err) || shifted_open(arena, op, args->distance, err))
+    if (work_check(op, exact, err) || shifted_open(arena, op, args->distance, err)) {
         return err->code;
+    }
     op->before = pe_arena_array(arena, 2 * op->block_rows + 1, op->width * sizeof(double), err);
-    if (!op->before || (exact && exact_open(arena, op, out, args->distance, err)))
+    if (!op->before || (exact && exact_open(arena, op, out, args->distance, err))) {
         return err->code;
+    }
     op->after = op->before + op->block_rows * op->width;
     if ((!exact || args->matrix) &&
-        pe_tensor_alloc(arena, &out->matrix, PE_DTYPE_F64, 2, (size_t[2]){op->width, op->width}, err))
+        pe_tensor_alloc(arena, &out->matrix, PE_DTYPE_F64, 2, (size_t[2]){op->width, op->width}, err)) {
         return err->code;
+    }
     op->matrix = out->matrix.data;
     if (pe_tensor_alloc(arena, &out->residual, PE_DTYPE_F64, 0, NULL, err) ||
-        pe_tensor_alloc(arena, &out->rms, PE_DTYPE_F64, 0, NULL, err))
+        pe_tensor_alloc(arena, &out->rms, PE_DTYPE_F64, 0, NULL, err)) {
         return err->code;
+    }
     op->residual = out->residual.data;
     op->rms = out->rms.data;
     return exact ? PE_OK : fit_open(arena, op, err);
@@ -251,8 +277,9 @@ static int shift_fill(struct pe_arena *arena, struct shift *op, struct pe_shift_
 static double cost_ns(const struct shift *op) {
     double items = (double)op->n * (double)op->width;
     double vectors = 2 * (double)op->n * pe_encoding_row_ns(op->plan);
-    if (!op->fit)
+    if (!op->fit) {
         return vectors + 2 * items;
+    }
     return vectors + 6 * items * (double)(op->n < op->width ? op->n : op->width) +
            2 * items * (double)op->width;
 }
@@ -261,17 +288,20 @@ int pe_shift_open(struct pe_arena *arena, struct pe_work *work, struct pe_shift_
                   const struct pe_shift_args *theirs, struct pe_error *err) {
     struct pe_shift_args args;
     *result = (struct pe_shift_result){0};
-    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) || args_check(&args, err))
+    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) || args_check(&args, err)) {
         return err->code;
+    }
     struct shift *op = pe_arena_array(arena, 1, sizeof *op, err);
-    if (!op)
+    if (!op) {
         return err->code;
+    }
     op->plan = args.plan;
     op->from = *args.positions;
     op->n = pe_positions_count(args.positions);
     op->width = pe_plan_width(args.plan);
-    if (shift_fill(arena, op, result, &args, err))
+    if (shift_fill(arena, op, result, &args, err)) {
         return err->code;
+    }
     *work = (struct pe_work){.n_parts = 1, .cost_ns = cost_ns(op), .state = op, .run = shift_part};
     return PE_OK;
 }

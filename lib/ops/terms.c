@@ -23,20 +23,22 @@ static void logits_run(const struct pe_attention_block *block, const unsigned ch
     size_t row_bytes = a->keys * a->real_size;
     for (size_t i = 0; i < block->n; i++) {
         const unsigned char *bias = pe_block_bias(block, block->first + i);
-        if (bias)
+        if (bias) {
             pe_vector_add(a->real, out + i * row_bytes, scores + i * row_bytes, bias, a->keys);
-        else if (row_bytes)
+        } else if (row_bytes) {
             memcpy(out + i * row_bytes, scores + i * row_bytes, row_bytes);
+        }
     }
 }
 
 static void content_run(const struct pe_attention_block *block, const unsigned char *scores,
                         unsigned char *out) {
     const struct pe_attention *a = block->a;
-    if (a->added)
+    if (a->added) {
         pe_block_multiply(block, PE_STREAM_Q_CONTENT, PE_STREAM_K_CONTENT, out);
-    else
+    } else {
         memcpy(out, scores, block->n * a->keys * a->real_size);
+    }
 }
 
 /* The bias, or what the encoding changed in the logits. */
@@ -50,10 +52,11 @@ static void position_run(const struct pe_attention_block *block, unsigned char *
     size_t row_bytes = a->keys * a->real_size;
     for (size_t i = 0; i < block->n; i++) {
         const unsigned char *bias = pe_block_bias(block, block->first + i);
-        if (bias)
+        if (bias) {
             memcpy(out + i * row_bytes, bias, row_bytes);
-        else
+        } else {
             memset(out + i * row_bytes, 0, row_bytes);
+        }
     }
 }
 
@@ -65,12 +68,16 @@ void pe_block_explain(const struct pe_attention_block *block, const unsigned cha
         {PE_STREAM_Q_POSITION, PE_STREAM_K_POSITION},
     };
     const struct pe_attention *a = block->a;
-    if (a->logits.real)
+    if (a->logits.real) {
         logits_run(block, scores, pe_block_place(block, &a->logits));
-    if (a->content.real)
+    }
+    if (a->content.real) {
         content_run(block, scores, pe_block_place(block, &a->content));
-    if (a->position.real)
+    }
+    if (a->position.real) {
         position_run(block, pe_block_place(block, &a->position));
-    for (size_t i = 0; i < PE_TERMS && a->terms[i].real; i++)
+    }
+    for (size_t i = 0; i < PE_TERMS && a->terms[i].real; i++) {
         pe_block_multiply(block, terms[i][0], terms[i][1], pe_block_place(block, &a->terms[i]));
+    }
 }
