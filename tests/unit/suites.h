@@ -20,11 +20,13 @@
     X(call_batch)         \
     X(call_body)          \
     X(call_http)          \
+    X(cases)              \
     X(config)             \
     X(cpus)               \
     X(dtype)              \
     X(error)              \
     X(gate)               \
+    X(golden)             \
     X(learned)            \
     X(lift)               \
     X(lift_random)        \
