@@ -52,7 +52,7 @@ static int feed_file(struct call *call, const char *name, struct pe_error *err) 
     return failed ? pe_fail(err, PE_ERR_SYNTAX, "--call", "reading the file %s failed", name) : PE_OK;
 }
 
-static int answer(struct call *call) {
+static int answer(struct call *call, bool wants_body) {
     char block[CALL_BLOCK];
     call_finish(call);
     if (!call_answered(call)) {
@@ -63,7 +63,7 @@ static int answer(struct call *call) {
         call_write(call);
     }
     const struct call_reply *reply = call_reply(call);
-    size_t n = 1;
+    size_t n = wants_body ? 1 : 0;
     bool written = true;
     while (written && reply->length != 0 && n > 0) {
         n = call_pull(call, block, sizeof block);
@@ -86,7 +86,7 @@ int launch_call(struct launch *launch, const struct config_command *command, str
     }
     int status = LAUNCH_EXIT_FAILED;
     if (command->call_body == NULL || feed_file(call, command->call_body, err) == PE_OK) {
-        status = answer(call);
+        status = answer(call, strcmp(head.method, "HEAD") != 0);
     }
     call_close(call);
     return status;

@@ -74,6 +74,7 @@ static void ring_remove(struct pool *pool, struct pool_job *job) {
 
 /* The parts not taken yet are dropped. */
 static void drop_rest(struct pool *pool, struct pool_job *job) {
+    job->dropped = true;
     if (job->n_taken < job->n_parts) {
         if (job->n_taken == 0) {
             gauge(pool, METRICS_QUEUE_DEPTH, -1);
@@ -149,19 +150,25 @@ static void *worker_main(void *context) {
 
 /* ---- Jobs ---------------------------------------------------------------------------------------------- */
 
+/* Lock held. */
+static void offer(struct pool *pool, struct pool_job *job) {
+    ring_add(pool, job);
+    if (pool->n_idle > 0) {
+        pthread_cond_signal(&pool->work);
+    }
+}
+
 static void submit(struct pool *pool, struct pool_job *job, bool counted) {
     assert(job->n_parts > 0 && job->state != POOL_JOB_QUEUED);
     job->state = POOL_JOB_QUEUED;
     job->counted = counted;
+    job->dropped = false;
     job->n_taken = job->n_running = 0;
     job->queued_ns = 0;
     job->submitted_ns = pool_now_ns();
     pool->n_jobs += counted ? 1 : 0;
     gauge(pool, METRICS_QUEUE_DEPTH, 1);
-    ring_add(pool, job);
-    if (pool->n_idle > 0) {
-        pthread_cond_signal(&pool->work);
-    }
+    offer(pool, job);
 }
 
 bool pool_submit(struct pool *pool, struct pool_job *job) {
@@ -177,6 +184,18 @@ bool pool_submit(struct pool *pool, struct pool_job *job) {
 void pool_submit_always(struct pool *pool, struct pool_job *job) {
     pthread_mutex_lock(&pool->lock);
     submit(pool, job, false);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void pool_grow(struct pool *pool, struct pool_job *job, size_t n) {
+    pthread_mutex_lock(&pool->lock);
+    if (n > 0 && !job->dropped) {
+        bool in_ring = job->n_taken < job->n_parts;
+        job->n_parts += n;
+        if (!in_ring) {
+            offer(pool, job);
+        }
+    }
     pthread_mutex_unlock(&pool->lock);
 }
 

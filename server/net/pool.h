@@ -31,7 +31,7 @@ struct pool_job {
     size_t n_taken, n_running;
     int64_t submitted_ns;
     enum pool_job_state state;
-    bool counted;
+    bool counted, dropped;
 };
 
 struct pool_options {
@@ -54,6 +54,8 @@ int64_t pool_now_ns(void);
 bool pool_submit(struct pool *pool, struct pool_job *job);
 /* The same, not counted and never refused: for work whose number is limited elsewhere (streams). */
 void pool_submit_always(struct pool *pool, struct pool_job *job);
+/* From inside of run: the job has `n` parts more than was known. Nothing, when it was cancelled. */
+void pool_grow(struct pool *pool, struct pool_job *job, size_t n);
 /* No more parts are taken. true: none runs either, the job is the caller's again and end will not be called.
  * false: parts are running (end will be called when they are done), or end was called already. */
 bool pool_cancel(struct pool *pool, struct pool_job *job);

@@ -2,7 +2,8 @@
  *
  * Cheap work runs on the loop thread: handing it over costs some 30 us, so below 100 us of work the hand-over
  * would be what takes the time. All else goes to the pool, whose last worker also writes the reply, as making
- * text of a million numbers is work too.
+ * text of a million numbers is work too. After a big body, checking and planning goes there as well: it looks
+ * at every number.
  *
  * Who may touch the call: the loop until pool_submit, then the workers, then the loop from the moment the
  * request is taken from the list of the done. In between the loop may only call_stop it.
@@ -17,7 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INLINE_NS 100000.0
+#define INLINE_NS    100000.0
+#define INLINE_BYTES (64 << 10) /* of a body, up to which it is planned on the loop thread */
 /* A refused body is read to its end, so that clients which send before they listen get to see the answer;
  * up to so many times the limit of a body. */
 #define SWALLOW_FACTOR 4
@@ -145,34 +147,65 @@ static void written(struct request *request) {
 
 /* ---- Work ---------------------------------------------------------------------------------------------- */
 
+static bool is_cheap(const struct pe_work *work) {
+    return work->n_parts == 0 || work->cost_ns < INLINE_NS;
+}
+
+static void run_all(struct call *call, const struct pe_work *work) {
+    for (size_t part = 0; part < work->n_parts; part++) {
+        call_run(call, part);
+    }
+}
+
+/* On a worker: the first part of a job that plans. What it finds to do becomes further parts. */
+static void plan_part(struct request *request) {
+    struct call *call = request->call;
+    call_finish(call);
+    if (call_answered(call)) {
+        return;
+    }
+    const struct pe_work *work = call_work(call);
+    if (is_cheap(work)) {
+        run_all(call, work);
+    } else {
+        pool_grow(request->shell->pool, &request->job, work->n_parts);
+    }
+}
+
 /* On a worker. */
 static bool run_part(struct pool_job *job, size_t part) {
-    struct call *call = request_of(job)->call;
+    struct request *request = request_of(job);
+    struct call *call = request->call;
     if (pool_now_ns() >= call_deadline_ns(call)) {
         call_stop(call, CALL_STOP_DEADLINE);
     }
-    call_run(call, part);
-    return !call_stopped(call);
+    if (call_stopped(call)) {
+        return false;
+    }
+    if (!request->plans) {
+        call_run(call, part);
+    } else if (part == 0) {
+        plan_part(request);
+    } else {
+        call_run(call, part - 1);
+    }
+    return true;
 }
 
 /* On the worker that ran the last part. */
 static void parts_end(struct pool_job *job) {
     struct request *request = request_of(job);
-    call_times(request->call)->queued_ns = job->queued_ns;
-    call_write(request->call);
+    /* The call counts it as time between planning and computing, which it is only when planning came first.
+     */
+    call_times(request->call)->queued_ns = request->plans ? 0 : job->queued_ns;
+    if (!call_answered(request->call)) {
+        call_write(request->call);
+    }
     done_push(&request->shell->done, &request->done);
 }
 
-static void work_here(struct request *request, const struct pe_work *work) {
-    for (size_t part = 0; part < work->n_parts; part++) {
-        call_run(request->call, part);
-    }
-    call_write(request->call);
-    written(request);
-}
-
-static void work_on_pool(struct request *request, const struct pe_work *work) {
-    request->job = (struct pool_job){.n_parts = work->n_parts, .run = run_part, .end = parts_end};
+static void work_on_pool(struct request *request, size_t n_parts) {
+    request->job = (struct pool_job){.n_parts = n_parts, .run = run_part, .end = parts_end};
     request->deadline_ns = call_deadline_ns(request->call);
     request->phase = REQUEST_WORKING;
     request->was_queued = true;
@@ -185,18 +218,23 @@ static void work_on_pool(struct request *request, const struct pe_work *work) {
 }
 
 void request_finish(struct request *request) {
-    if (!call_answered(request->call)) {
-        call_finish(request->call);
-    }
-    if (call_answered(request->call)) {
-        written(request);
+    struct call *call = request->call;
+    if (!call_answered(call) && request->received > INLINE_BYTES) {
+        request->plans = true;
+        work_on_pool(request, 1);
         return;
     }
-    const struct pe_work *work = call_work(request->call);
-    if (work->n_parts == 0 || work->cost_ns < INLINE_NS) {
-        work_here(request, work);
+    if (!call_answered(call)) {
+        call_finish(call);
+    }
+    if (call_answered(call)) {
+        written(request);
+    } else if (is_cheap(call_work(call))) {
+        run_all(call, call_work(call));
+        call_write(call);
+        written(request);
     } else {
-        work_on_pool(request, work);
+        work_on_pool(request, call_work(call)->n_parts);
     }
 }
 
@@ -366,7 +404,7 @@ static void record(const struct request *request, enum request_outcome outcome, 
                                               .bytes_in = (uint64_t)request->received,
                                               .bytes_out = (uint64_t)request->sent,
                                               .duration_ns = duration,
-                                              .queue_ns = request->was_queued ? times->queued_ns : -1,
+                                              .queue_ns = request->was_queued ? request->job.queued_ns : -1,
                                               .compute_ns = computed > 0 ? computed : -1});
     log_request(request->shell->log,
                 &(struct log_request){.request_id = call != NULL ? call_request_id(call) : NULL,
@@ -378,7 +416,7 @@ static void record(const struct request *request, enum request_outcome outcome, 
                                       .status = status,
                                       .bytes = (uint64_t)request->sent,
                                       .duration_ns = duration,
-                                      .queue_ns = times->queued_ns,
+                                      .queue_ns = request->job.queued_ns,
                                       .compute_ns = computed,
                                       .error = failed ? problem_slug(error->code) : NULL,
                                       .field = failed ? error->path : NULL,

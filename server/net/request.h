@@ -60,6 +60,7 @@ struct request {
     bool malformed;   /* refused by the gate */
     bool waits_block; /* the sender came for a block that is being filled */
     bool was_queued;
+    bool plans; /* the job's first part is call_finish */
     int64_t opened_ns, deadline_ns;
     int64_t received, sent; /* bytes of the bodies */
 

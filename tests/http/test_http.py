@@ -278,6 +278,32 @@ def test_refused_body_keeps_the_connection():
             assert receive_reply(sock)[0] == 200
 
 
+def test_big_bodies():
+    """Those that are planned on the pool: right ones, wrong ones, and small requests beside them."""
+    import struct
+    rows = 3000
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({rows}, 64), }}".ljust(117) + "\n"
+    npy = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + bytes(rows * 64 * 4)
+    kind = {"Content-Type": "application/x-npy"}
+    with start("--workers", "1") as daemon:
+        status, _, body = daemon.post("/v1/apply?type=sinusoidal", npy, kind)
+        assert status == 200 and len(body) == len(npy), body[:300]
+        _, _, vectors = daemon.get(f"/v1/encode?type=sinusoidal&d_model=64&positions=0:{rows}&format=npy")
+        assert body[128:] == vectors[128:]  # added to zeros
+        status, _, body = daemon.post("/v1/apply?type=sinusoidal&d_model=6", npy, kind)
+        assert status == 400 and problem(body), body
+        document = {"encoding": {"type": "sinusoidal"}, "embeddings": [[0.5] * 64] * 2000}
+        document["embeddings"][1999] = [0.5] * 63 + [None]
+        status, _, body = daemon.post("/v1/apply", document)
+        assert status == 400 and "embeddings" in problem(body)["field"], body
+        work = Work(daemon, 1.0)
+        with work.send(daemon) as sock:
+            daemon.wait_metric("posenc_workers_busy", 1)
+            status, _, body = daemon.post("/v1/apply?type=sinusoidal", npy, {**kind, "X-Posenc-Timeout-Ms": "30000"})
+            assert status == 200, body
+            assert work.good(receive_reply(sock))
+
+
 def test_expect_continue():
     limit = ("--body-bytes", "100000")
     with start(*limit) as daemon:
@@ -802,6 +828,24 @@ def test_second_signal_ends_at_once():
             daemon.expected_exit = code
             assert daemon.wait(2) == code
             sock.close()
+
+
+def test_call_without_a_socket():
+    def call(*words, stdin=b""):
+        done = subprocess.run([PATH, *words], input=stdin, capture_output=True, timeout=60, env=Daemon.environment())
+        return done.returncode, done.stdout
+    with start() as daemon:
+        assert call("--call", f"GET {SMALL}") == (0, daemon.get(SMALL)[2])
+        assert call("--call", f"GET {SMALL}&format=npy") == (0, daemon.get(SMALL + "&format=npy")[2])
+        assert call("--call", f"GET {STREAM}3000") == (0, daemon.get(STREAM + "3000")[2])
+        assert call("--call", "POST /v1/encode", "-", stdin=DOCUMENT) == (0, daemon.post("/v1/encode", DOCUMENT)[2])
+        code, body = call("--call", "GET /nothing")
+        assert code == 1 and problem(body)["status"] == 404, body
+        code, body = call("--call", f"HEAD {SMALL}")
+        assert code == 0 and body == b"", body
+        for words in (["--call", "GET"], ["--call", " /"], ["--call", "POST /v1/encode", "/does/not/exist"]):
+            code, body = call(*words)
+            assert code in (1, 2) and body == b"", (words, code, body)
 
 
 def test_log_of_requests():

@@ -23,6 +23,8 @@ struct probe {
     sem_t *gate;    /* every part waits here; NULL = none */
     sem_t *entered; /* posted by every part before the gate */
     sem_t ended;
+    struct pool *grows_in; /* the first part makes the job grow there; NULL = not */
+    size_t grows_by;
     char *order; /* names in the order in which parts began */
     atomic_int *n_order;
 };
@@ -39,6 +41,9 @@ static bool probe_run(struct pool_job *job, size_t part) {
     }
     if (probe->gate != NULL) {
         sem_wait(probe->gate);
+    }
+    if (probe->grows_in != NULL && part == 0) {
+        pool_grow(probe->grows_in, job, probe->grows_by);
     }
     return probe->quit_after == 0 || part < probe->quit_after;
 }
@@ -214,6 +219,49 @@ START_TEST(a_part_may_give_up_the_rest) {
 }
 END_TEST
 
+/* One part that finds more to do: the job ends once, after all of it. Its first part may be its only one, or
+ * others may still wait. */
+START_TEST(a_job_may_grow) {
+    for (size_t before = 1; before <= 4; before++) {
+        struct pool *pool = pool_make(2, 1);
+        struct probe *probe = probe_make('g', before);
+        probe->grows_in = pool;
+        probe->grows_by = 30;
+        ck_assert(pool_submit(pool, &probe->job));
+        sem_wait(&probe->ended);
+        pool_close(pool);
+        ck_assert_uint_eq((size_t)probe->n_runs, before + 30);
+        for (size_t part = 0; part < before + 30; part++) {
+            ck_assert_int_eq(probe->runs[part], 1);
+        }
+        ck_assert_int_eq(probe->n_ends, 1);
+        free(probe);
+    }
+}
+END_TEST
+
+START_TEST(a_cancelled_job_does_not_grow) {
+    struct pool *pool = pool_make(1, 1);
+    sem_t gate, entered;
+    sem_init(&gate, 0, 0);
+    sem_init(&entered, 0, 0);
+    struct probe *probe = probe_make('g', 1);
+    probe->gate = &gate;
+    probe->entered = &entered;
+    probe->grows_in = pool;
+    probe->grows_by = 30;
+    ck_assert(pool_submit(pool, &probe->job));
+    sem_wait(&entered);
+    ck_assert(!pool_cancel(pool, &probe->job));
+    sem_post(&gate);
+    sem_wait(&probe->ended);
+    pool_close(pool);
+    ck_assert_int_eq(probe->n_runs, 1);
+    ck_assert_int_eq(probe->n_ends, 1);
+    free(probe);
+}
+END_TEST
+
 START_TEST(close_runs_what_is_queued) {
     struct pool *pool = pool_make(2, 100);
     struct probe *probes[50];
@@ -301,6 +349,8 @@ Suite *pool_suite(void) {
     tcase_add_test(tests, cancel_of_a_waiting_job_gives_it_back);
     tcase_add_test(tests, cancel_of_a_running_job_lets_its_part_end);
     tcase_add_test(tests, a_part_may_give_up_the_rest);
+    tcase_add_test(tests, a_job_may_grow);
+    tcase_add_test(tests, a_cancelled_job_does_not_grow);
     tcase_add_test(tests, close_runs_what_is_queued);
     tcase_add_test(tests, end_may_free_the_job);
     tcase_add_test(tests, time_in_the_queue_is_told);
