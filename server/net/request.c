@@ -8,10 +8,9 @@
  * Who may touch the call: the loop until pool_submit, then the workers, then the loop from the moment the
  * request is taken from the list of the done. In between the loop may only call_stop it.
  */
-#include "request.h"
+#include "request_record.h"
 
 #include "config.h"
-#include "log.h"
 #include "metrics.h"
 #include "wire/problem.h"
 
@@ -354,81 +353,12 @@ enum stream_state request_read(struct request *request, char *out, size_t room, 
 
 /* ---- The end ------------------------------------------------------------------------------------------- */
 
-static int final_status(const struct request *request, enum request_outcome outcome) {
-    if (request->gone || outcome == REQUEST_CLIENT_GONE) {
-        return 499; /* the client left; nginx made the number customary */
-    }
-    if (request->call == NULL) {
-        return outcome == REQUEST_TIMED_OUT ? 408 : 400; /* refused by the library */
-    }
-    if (request->phase < REQUEST_READY) {
-        return outcome == REQUEST_TIMED_OUT ? 408 : 503;
-    }
-    return call_reply(request->call)->status;
-}
-
-static void count(const struct request *request, int status, enum request_outcome outcome) {
-    if (request->malformed || request->call == NULL) {
-        reject(request, METRICS_MALFORMED);
-    } else if (status == 499) {
-        reject(request, METRICS_CLIENT_GONE);
-    } else if (status == 413) {
-        reject(request, METRICS_TOO_LARGE);
-    } else if (status == 504) {
-        reject(request, METRICS_DEADLINE);
-    } else if (outcome == REQUEST_TIMED_OUT) {
-        reject(request, METRICS_IDLE_TIMEOUT);
-    } else if (outcome == REQUEST_CUT) {
-        reject(request, METRICS_DRAINING);
-    }
-}
-
-/* `busy`: a worker still has the call, whose error is then its own. */
-static void record(const struct request *request, enum request_outcome outcome, bool busy) {
-    static const struct call_times no_times = {0};
-    struct call *call = request->call;
-    const struct call_times *times = call != NULL ? call_times(call) : &no_times;
-    const struct pe_error *error = call != NULL && !busy ? call_error(call) : NULL;
-    bool failed = error != NULL && error->code != PE_OK;
-    int64_t computed = times->run > 0 && times->written > times->run ? times->written - times->run : 0;
-    int64_t duration = pool_now_ns() - request->opened_ns;
-    int status = final_status(request, outcome);
-    const char *route = call != NULL ? call_route_name(call) : "unmatched";
-    const char *method = request->texts != NULL ? request->texts : "-"; /* its first text */
-
-    count(request, status, outcome);
-    metrics_request(request->shell->service->metrics,
-                    &(struct metrics_request){.route = route,
-                                              .method = method,
-                                              .status = status,
-                                              .bytes_in = (uint64_t)request->received,
-                                              .bytes_out = (uint64_t)request->sent,
-                                              .duration_ns = duration,
-                                              .queue_ns = request->was_queued ? request->job.queued_ns : -1,
-                                              .compute_ns = computed > 0 ? computed : -1});
-    log_request(request->shell->log,
-                &(struct log_request){.request_id = call != NULL ? call_request_id(call) : NULL,
-                                      .method = method,
-                                      .target = request->target,
-                                      .client = request->conn != NULL ? request->conn->client : NULL,
-                                      .route = route,
-                                      .traceparent = call != NULL ? call_traceparent(call) : NULL,
-                                      .status = status,
-                                      .bytes = (uint64_t)request->sent,
-                                      .duration_ns = duration,
-                                      .queue_ns = request->job.queued_ns,
-                                      .compute_ns = computed,
-                                      .error = failed ? problem_slug(error->code) : NULL,
-                                      .field = failed ? error->path : NULL,
-                                      .detail = failed ? error->text : NULL});
-}
-
 void request_release(struct request *request, enum request_outcome outcome) {
     if (request->stream != NULL && outcome != REQUEST_SENT) {
         call_stop(request->call, CALL_STOP_CLIENT_GONE);
     }
     bool busy = request->stream != NULL && !stream_cancel(request->stream);
-    record(request, outcome, busy);
+    request_record(request, outcome, busy);
     if (busy) {
         request->phase = REQUEST_ORPHAN;
         request->conn = NULL;
