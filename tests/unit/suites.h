@@ -20,7 +20,6 @@
     X(call_batch)         \
     X(call_body)          \
     X(call_http)          \
-    X(cases)              \
     X(config)             \
     X(cpus)               \
     X(dtype)              \
