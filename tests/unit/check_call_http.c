@@ -48,7 +48,7 @@ START_TEST(unknown_paths) {
 END_TEST
 
 START_TEST(targets_in_other_spellings) {
-    static const char *const targets[] = {"http://host:8080" TARGET,
+    static const char *const targets[] = {("http://host:8080" TARGET),
                                           "/v1/%65ncode?type=sinusoidal&d_model=4&positions=0:3",
                                           "/v1/encode?&type=sinusoidal&&d_model=4&positions=0%3a3&",
                                           "/v1/encode?positions=0:3&d%5fmodel=4&type=sinusoidal"};
