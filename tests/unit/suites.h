@@ -20,6 +20,7 @@
     X(call_batch)         \
     X(call_body)          \
     X(call_http)          \
+    X(cases)              \
     X(config)             \
     X(cpus)               \
     X(dtype)              \
