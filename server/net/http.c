@@ -59,7 +59,7 @@ static void suspend(struct http *http, struct request *request) {
     if (request->suspended) {
         return;
     }
-    struct epoll_event event = {.events = EPOLLRDHUP, .data.ptr = request};
+    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = request};
     epoll_ctl(http->epoll, EPOLL_CTL_ADD, request->conn->fd, &event);
     request->suspended = true;
     request->previous = NULL;
@@ -379,7 +379,6 @@ static void wait_events(struct http *http) {
         if (request == NULL) {
             continue; /* the library or the list of the done, which are looked at anyway */
         }
-        epoll_ctl(http->epoll, EPOLL_CTL_MOD, request->conn->fd, &(struct epoll_event){.data.ptr = request});
         request_client_left(request);
         settle(http, request);
     }
@@ -399,7 +398,6 @@ static void start_draining(struct http *http) {
 static void start_stopping(struct http *http, int64_t now) {
     http->phase = HTTP_STOPPING;
     http->end_ns = now + HTTP_LAST_WORDS_NS;
-    for_suspended(http, NEVER, request_stop);
 }
 
 static void step_phase(struct http *http, int64_t now) {
@@ -416,6 +414,9 @@ static void step_phase(struct http *http, int64_t now) {
         }
     } else if (http->phase == HTTP_STOPPING && http->suspended == NULL && (idle || now >= http->end_ns)) {
         http->phase = HTTP_GONE;
+    }
+    if (http->phase >= HTTP_STOPPING) {
+        for_suspended(http, NEVER, request_stop); /* those that still come, too */
     }
 }
 
@@ -441,7 +442,7 @@ static void turn(struct http *http) {
 
 static void *loop_main(void *context) {
     struct http *http = context;
-    while (http->phase != HTTP_GONE) {
+    while (http->phase != HTTP_GONE || http->suspended != NULL) {
         turn(http);
     }
     MHD_stop_daemon(http->daemon);

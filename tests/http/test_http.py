@@ -383,7 +383,7 @@ def test_small_requests_beside_work():
                 assert receive_reply(sock)[0] == 200
                 worst = max(worst, time.monotonic() - began)
         assert daemon.metrics()["posenc_workers_busy"] == 1, "the work was over too soon to tell"
-        assert worst < (2.0 if SANITIZED else 0.3), worst
+        assert worst < (2.0 if SANITIZED else 0.5), worst
         for sock in busy:
             assert work.good(receive_reply(sock))
             sock.close()
@@ -432,7 +432,7 @@ def test_deadline():
                 status, _, body = receive_reply(sock)
                 took = time.monotonic() - began
                 assert status == 504 and problem(body)["type"] == "urn:posenc:error:deadline", body
-                assert 0.09 < took < (5 if SANITIZED else 1), took
+                assert 0.09 < took < (5 if SANITIZED else 2), took
                 sock.sendall(text(GET + HOST + "\r\n"))
                 assert receive_reply(sock)[0] == 200
             for sock in busy:
@@ -770,7 +770,7 @@ def test_stop_loses_no_work():
         while not refused:  # soon, and while the work still goes on
             try:
                 daemon.connect(timeout=5).close()
-            except ConnectionRefusedError:
+            except (ConnectionRefusedError, ConnectionResetError):
                 refused = True
         assert daemon.process.poll() is None
         for sock in posted:
@@ -814,6 +814,34 @@ def test_drain_timeout_cuts():
         assert daemon.wait() == 0
         took = time.monotonic() - began
         assert 0.25 < took < (10 if SANITIZED else 3), took
+
+
+def test_stop_under_load():
+    """Requests that keep coming on open connections, past the drain timeout: no abort, and no reply that is wrong."""
+    for timeout_ms in ("0", "200"):
+        with start("--workers", "2", "--drain-timeout-ms", timeout_ms) as daemon:
+            work, statuses = Work(daemon, 0.01), set()
+
+            def client():
+                connection = http.client.HTTPConnection("127.0.0.1", daemon.port, timeout=60)
+                try:
+                    while True:
+                        connection.request("POST", "/v1/encode?format=npy", work.body)
+                        reply = connection.getresponse()
+                        body = reply.read()
+                        statuses.add(reply.status if reply.status != 200 or work.good((200, None, body)) else "cut")
+                except (OSError, http.client.HTTPException):
+                    connection.close()
+
+            threads = [threading.Thread(target=client) for _ in range(20)]
+            for thread in threads:
+                thread.start()
+            time.sleep(1)
+            daemon.signal()
+            assert daemon.wait(20) == 0
+            for thread in threads:
+                thread.join()
+            assert statuses <= {200, 503} and 200 in statuses, statuses
 
 
 def test_second_signal_ends_at_once():
