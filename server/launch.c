@@ -204,7 +204,8 @@ static void log_started(const struct launch *launch, const struct listeners *lis
         {.name = "address", .text = http_address(listeners->main)},
         {.name = "admin_address", .text = listeners->admin != NULL ? http_address(listeners->admin) : ""},
         {.name = "workers", .number = (int64_t)pool_n_workers(pool)},
-        {.name = "cpus", .number = cpus.usable},
+        {.name = "cpus_allowed", .number = cpus.allowed},
+        {.name = "cpu_quota_percent", .number = (int64_t)(cpus.quota * 100)}, /* 0 = no limit */
         {.name = "pid", .number = getpid()},
     };
     log_config(&launch->log, "configuration", launch->service.config);

@@ -412,7 +412,7 @@ static void step_phase(struct http *http, int64_t now) {
         } else if (now >= drain_ns) {
             start_stopping(http, now);
         }
-    } else if (http->phase == HTTP_STOPPING && http->suspended == NULL && (idle || now >= http->end_ns)) {
+    } else if (http->phase == HTTP_STOPPING && (idle || now >= http->end_ns)) {
         http->phase = HTTP_GONE;
     }
     if (http->phase >= HTTP_STOPPING) {
@@ -442,6 +442,7 @@ static void turn(struct http *http) {
 
 static void *loop_main(void *context) {
     struct http *http = context;
+    /* The library aborts when it is stopped with a suspended connection. */
     while (http->phase != HTTP_GONE || http->suspended != NULL) {
         turn(http);
     }

@@ -816,6 +816,19 @@ def test_drain_timeout_cuts():
         assert 0.25 < took < (10 if SANITIZED else 3), took
 
 
+def test_stop_waits_for_a_part():
+    """A part that cannot be interrupted outlasts the drain timeout: the daemon still ends in order."""
+    size = "d_model=320&positions=0:330" if SANITIZED else "d_model=640&positions=0:2000"
+    with start("--workers", "1", "--drain-timeout-ms", "0") as daemon:
+        with daemon.connect() as sock:
+            sock.sendall(text(f"GET /v1/shift?type=random&seed=1&distance=1&{size} HTTP/1.1\r\n{HOST}\r\n"))
+            daemon.wait_metric("posenc_workers_busy", 1)
+            daemon.signal()
+            status, _, body = receive_reply(sock)
+            assert status == 503 and problem(body)["type"] == "urn:posenc:error:draining", body
+        assert daemon.wait() == 0
+
+
 def test_stop_under_load():
     """Requests that keep coming on open connections, past the drain timeout: no abort, and no reply that is wrong."""
     for timeout_ms in ("0", "200"):
