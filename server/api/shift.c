@@ -18,13 +18,6 @@ static const struct pe_field fields[] = {
     {PE_FIELD(shift_request, positions), .doc = "where the map is tried (or fitted); default 0:64"},
 };
 
-static int check_dtype(const struct task *task, struct pe_error *err) {
-    if (!task->common.dtype || task->common.dtype == PE_DTYPE_F64)
-        return PE_OK;
-    return pe_fail(err, PE_ERR_CHOICE, "dtype", "shift computes and answers in float64, got \"%s\"",
-                   pe_dtype_name((enum pe_dtype)task->common.dtype));
-}
-
 static int check_return(const struct task *task, const struct pe_shift_result *made, struct pe_error *err) {
     if (made->exact || !task_wants(task, "blocks", false))
         return PE_OK;
@@ -32,15 +25,49 @@ static int check_return(const struct task *task, const struct pe_shift_result *m
                    "this encoding has no exact map in blocks; matrix is the best one");
 }
 
-static void declare(struct task *task, const struct pe_shift_result *made) {
-    if (made->blocks.data && task_wants(task, "blocks", true))
-        result_tensor(&task->result, "blocks", &made->blocks);
-    if (made->matrix.data && task_wants(task, "matrix", !made->exact))
-        result_tensor(&task->result, "matrix", &made->matrix);
+/* Maps are computed in float64; in another type they are stored once the work is done. */
+struct narrow {
+    struct pe_work work;
+    struct pe_tensor wide[2], out[2];
+    size_t n;
+};
+
+static void narrow_run(const void *state, size_t part) {
+    const struct narrow *narrow = state;
+    (void)part;
+    pe_work_run(&narrow->work);
+    for (size_t i = 0; i < narrow->n; i++)
+        pe_dtype_store(narrow->out[i].dtype, narrow->wide[i].data, pe_tensor_count(&narrow->wide[i]),
+                       narrow->out[i].data);
+}
+
+static int declare_map(struct task *task, struct narrow *narrow, const char *name,
+                       const struct pe_tensor *wide, struct pe_error *err) {
+    struct pe_tensor *out = &narrow->out[narrow->n];
+    enum pe_dtype dtype = task->common.dtype ? (enum pe_dtype)task->common.dtype : PE_DTYPE_F64;
+    narrow->wide[narrow->n++] = *wide;
+    if (pe_tensor_alloc(task->arena, out, dtype, wide->rank, wide->dim, err))
+        return err->code;
+    result_tensor(&task->result, name, out);
+    return PE_OK;
+}
+
+static int declare(struct task *task, const struct pe_shift_result *made, struct pe_error *err) {
+    struct narrow *narrow = pe_arena_array(task->arena, 1, sizeof *narrow, err);
+    if (!narrow ||
+        (made->blocks.data && task_wants(task, "blocks", true) &&
+         declare_map(task, narrow, "blocks", &made->blocks, err)) ||
+        (made->matrix.data && task_wants(task, "matrix", !made->exact) &&
+         declare_map(task, narrow, "matrix", &made->matrix, err)))
+        return err->code;
     result_json(&task->result, "exact", made->exact ? "true" : "false");
     result_scalar(&task->result, "residual", &made->residual);
-    if (made->rms.data)
-        result_scalar(&task->result, "rms", &made->rms);
+    result_scalar(&task->result, "rms", &made->rms);
+    narrow->work = task->work;
+    task->work.state = narrow;
+    task->work.run = narrow_run;
+    task->work.n_parts = 1;
+    return PE_OK;
 }
 
 static int shift_open(struct task *task, struct pe_error *err) {
@@ -49,8 +76,7 @@ static int shift_open(struct task *task, struct pe_error *err) {
     if (!pe_field_given(fields, &fields[2], request) &&
         pe_positions_steps(&request->positions, 0, 1, 64, err))
         return err->code;
-    if (check_dtype(task, err) ||
-        task_plan(task, &plan, &request->encoding, 0, request->positions.length, err))
+    if (task_plan(task, &plan, &request->encoding, 0, request->positions.length, err))
         return err->code;
     struct pe_shift_args args = {
         .size = sizeof args,
@@ -63,8 +89,7 @@ static int shift_open(struct task *task, struct pe_error *err) {
     if (pe_shift_open(task->arena, &task->work, &made, &args, err) || check_return(task, &made, err) ||
         task_echo_positions(task, "positions", &request->positions, err))
         return err->code;
-    declare(task, &made);
-    return PE_OK;
+    return declare(task, &made, err);
 }
 
 const struct api_op api_shift = {

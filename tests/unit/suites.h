@@ -19,6 +19,7 @@
     X(call_bad)           \
     X(call_batch)         \
     X(call_body)          \
+    X(call_formats)       \
     X(call_http)          \
     X(cases)              \
     X(config)             \
