@@ -18,6 +18,7 @@
     X(call)               \
     X(call_bad)           \
     X(call_batch)         \
+    X(call_bits)          \
     X(call_body)          \
     X(call_formats)       \
     X(call_http)          \
