@@ -43,6 +43,7 @@
     X(positions_rule)     \
     X(presets)            \
     X(random)             \
+    X(registry)           \
     X(reports_batch)      \
     X(reports_length)     \
     X(reports_padding)    \
