@@ -91,6 +91,7 @@ run() { # STAGE
         return
     fi
     read -r good bad < <(counts "$log")
+    : "${good:=0}" "${bad:=1}"
     [ $rc -ne 0 ] && [ "$bad" -eq 0 ] && bad=1
     [ $rc -eq 0 ] && [ $((good + bad)) -eq 0 ] && good=1
     printf '%-14s %5d passed, %d failed %5d s\n' "$1" "$good" "$bad" $((SECONDS - start))
