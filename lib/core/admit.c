@@ -76,3 +76,11 @@ char *pe_positions_index_text(const struct pe_positions *positions, size_t index
     }
     return pe_tensor_index_text(&shape, index, text, size);
 }
+
+int pe_positions_overflow(const struct pe_positions *positions, size_t index, double value,
+                          enum pe_dtype dtype, double limit, struct pe_error *err) {
+    char path[64];
+    return pe_fail(err, PE_ERR_RANGE, pe_positions_index_text(positions, index, path, sizeof path),
+                   "the vector of position %.17g reaches %.9g, allowed in %s is less than %.9g",
+                   position_at(positions, index), value, pe_dtype_name(dtype), limit);
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Looking for the first position that an encoding cannot take.
+ * Looking for the first position that an encoding cannot take, and saying which it is.
  */
 #ifndef PE_ADMIT_H
 #define PE_ADMIT_H
@@ -25,5 +25,8 @@ bool pe_positions_stray(const struct pe_positions *positions, const struct pe_ad
                         struct pe_stray *stray);
 /* "[3]" or "[1][3]": the path of a position, relative to the positions, into text; returns text. */
 char *pe_positions_index_text(const struct pe_positions *positions, size_t index, char *text, size_t size);
+/* PE_ERR_RANGE at a position whose vector holds `value`, of magnitude `limit` or more. */
+int pe_positions_overflow(const struct pe_positions *positions, size_t index, double value,
+                          enum pe_dtype dtype, double limit, struct pe_error *err);
 
 #endif

@@ -15,8 +15,9 @@
  *
  * Elements are moved by memcpy: views of posted bytes need not be aligned.
  */
-#include "posenc.h"
+#include "core/dtype.h"
 
+#include <math.h>
 #include <string.h>
 
 struct half_format {
@@ -53,6 +54,16 @@ enum pe_dtype pe_dtype_find(const char *name) {
         }
     }
     return PE_DTYPE_NONE;
+}
+
+double pe_dtype_overflow(enum pe_dtype dtype) {
+    static const double from[PE_DTYPE_COUNT] = {
+        [PE_DTYPE_F64] = INFINITY,
+        [PE_DTYPE_F32] = 0x1.ffffffp127,
+        [PE_DTYPE_F16] = 0x1.ffep15,
+        [PE_DTYPE_BF16] = 0x1.ffp127,
+    };
+    return from[dtype];
 }
 
 /* floor(significand / 2^shift), then one up when the rest is over a half, or is a half and the floor odd. */

@@ -5,7 +5,7 @@
  * apart, before any memory is. A loop over elements goes through a short buffer of doubles, so that one loop
  * serves every element type; no type holds a number that a double cannot.
  */
-#include "posenc.h"
+#include "core/dtype.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -65,18 +65,6 @@ int pe_tensor_alloc(struct pe_arena *arena, struct pe_tensor *out, enum pe_dtype
     return PE_OK;
 }
 
-/* From this magnitude on a number rounds to infinity: the midpoint between the largest number and the next
- * power of two, which as a tie goes to the even one, the power. */
-static double overflow_from(enum pe_dtype dtype) {
-    static const double from[PE_DTYPE_COUNT] = {
-        [PE_DTYPE_F64] = INFINITY,
-        [PE_DTYPE_F32] = 0x1.ffffffp127,
-        [PE_DTYPE_F16] = 0x1.ffep15,
-        [PE_DTYPE_BF16] = 0x1.ffp127,
-    };
-    return from[dtype];
-}
-
 static int overflow_fail(const struct pe_tensor *in, size_t i, double value, enum pe_dtype dtype,
                          struct pe_error *err) {
     char path[sizeof err->path];
@@ -102,7 +90,7 @@ int pe_tensor_convert(struct pe_arena *arena, struct pe_tensor *out, const struc
         return err->code;
     }
     const size_t count = pe_tensor_count(in), size = pe_dtype_size(dtype);
-    const double overflow = overflow_from(dtype);
+    const double overflow = pe_dtype_overflow(dtype);
     double buffer[BUFFER];
     for (size_t first = 0, n; first < count; first += n) {
         n = count - first < BUFFER ? count - first : BUFFER;

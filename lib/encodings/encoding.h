@@ -29,6 +29,10 @@ struct pe_encoding {
     /* Are these positions allowed (finite and |p| <= 2^53 already hold)? The path is relative to the
      * positions: "" or "[3]". NULL: any are. */
     int (*admit)(const struct pe_plan_view *view, const struct pe_positions *positions, struct pe_error *err);
+    /* Is every |value| at these positions below `limit`, so that it fits `dtype`? PE_ERR_RANGE at the first
+     * position where one is not (pe_positions_overflow), or may not be. NULL: no value is over 1. */
+    int (*fits)(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
+                double limit, struct pe_error *err);
     /* positions [n] to vectors out [n, D], each value rounded once. Cannot fail. */
     void (*encode)(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
                    void *out);

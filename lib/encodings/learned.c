@@ -14,6 +14,7 @@
 #include "encodings/encoding.h"
 
 #include "core/admit.h"
+#include "kernels/vector.h"
 
 #include <math.h>
 #include <string.h>
@@ -144,6 +145,88 @@ static const unsigned char *table_row(const struct pe_tensor *table, size_t row)
     return (const unsigned char *)table->data + row * table_width(table) * pe_dtype_size(table->dtype);
 }
 
+/* Which rows a position takes, as a number that rises with the position: 2*row, and one more between this row
+ * and the next. None before the table and none after it are two of these numbers. */
+#define ROWS_BEFORE (-1)
+#define ROWS_AFTER  INT64_MAX
+
+static int64_t rows_taken(const struct learned *learned, const struct pe_positions *positions, size_t index) {
+    double position, part;
+    size_t row;
+    pe_positions_read(positions, index, 1, &position);
+    if (place(learned, position, &row, &part)) {
+        return 2 * (int64_t)row + (part > 0);
+    }
+    return position + (double)learned->offset < 0 ? ROWS_BEFORE : ROWS_AFTER;
+}
+
+/* The end of the run of positions that take the same rows as the one at first. In a progression they are
+ * found by doubling steps and bisection, so that a long one costs no more than the rows it takes. */
+static size_t run_end(const struct learned *learned, const struct pe_positions *positions, size_t first) {
+    size_t n = pe_positions_count(positions), inside = first, step = 1;
+    if (positions->list) {
+        return first + 1;
+    }
+    int64_t rows = rows_taken(learned, positions, first);
+    for (; step < n - inside && rows_taken(learned, positions, inside + step) == rows; step *= 2) {
+        inside += step;
+    }
+    size_t outside = step < n - inside ? inside + step : n;
+    while (outside - inside > 1) {
+        size_t middle = inside + (outside - inside) / 2;
+        if (rows_taken(learned, positions, middle) == rows) {
+            inside = middle;
+        } else {
+            outside = middle;
+        }
+    }
+    return outside;
+}
+
+/* The first number of a row that is not below limit, or 0. */
+static double row_excess(const struct pe_tensor *table, size_t row, double limit) {
+    const unsigned char *in = table_row(table, row);
+    size_t width = table_width(table), size = pe_dtype_size(table->dtype);
+    double values[BUFFER];
+    for (size_t c = 0; c < width; c += BUFFER) {
+        size_t n = width - c < BUFFER ? width - c : BUFFER;
+        pe_dtype_load(table->dtype, in + c * size, n, values);
+        for (size_t i = 0; i < n; i++) {
+            if (!(fabs(values[i]) < limit)) {
+                return values[i];
+            }
+        }
+    }
+    return 0;
+}
+
+static int learned_fits(const struct pe_plan_view *view, const struct pe_positions *positions,
+                        enum pe_dtype dtype, double limit, struct pe_error *err) {
+    const struct learned *learned = view->params;
+    const struct pe_tensor *table = learned->table.tensor;
+    if (pe_vector_limit(table->dtype) < limit) {
+        return PE_OK;
+    }
+    size_t n = pe_positions_count(positions);
+    for (size_t i = 0; i < n; i = run_end(learned, positions, i)) {
+        int64_t rows = rows_taken(learned, positions, i);
+        if (rows == ROWS_BEFORE || rows == ROWS_AFTER) {
+            continue;
+        }
+        bool mixed = rows % 2 != 0;
+        double below = mixed ? limit * (1 - 0x1p-50) : limit; /* the mixture is rounded twice */
+        size_t row = (size_t)rows / 2;
+        double excess = row_excess(table, row, below);
+        if (excess == 0 && mixed) {
+            excess = row_excess(table, row + 1, below);
+        }
+        if (excess != 0) {
+            return pe_positions_overflow(positions, i, excess, dtype, limit, err);
+        }
+    }
+    return PE_OK;
+}
+
 /* Row `row` as stored, converted once: out [D]. */
 static void copy_row(const struct pe_tensor *table, size_t row, enum pe_dtype dtype, unsigned char *out) {
     const unsigned char *in = table_row(table, row);
@@ -213,5 +296,6 @@ const struct pe_encoding pe_learned = {
     .check = learned_check,
     .width = learned_width,
     .admit = learned_admit,
+    .fits = learned_fits,
     .encode = learned_encode,
 };

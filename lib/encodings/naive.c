@@ -75,6 +75,23 @@ static int naive_admit(const struct pe_plan_view *view, const struct pe_position
                    stray.position, rule.max, bits);
 }
 
+/* |p| < limit, or |p / seq_len| < limit, for whole intervals of p; bits are at most 1. */
+static int naive_fits(const struct pe_plan_view *view, const struct pe_positions *positions,
+                      enum pe_dtype dtype, double limit, struct pe_error *err) {
+    const struct naive *naive = view->params;
+    if (naive->form == FORM_BINARY) {
+        return limit > 1 ? PE_OK : pe_positions_overflow(positions, 0, 1, dtype, limit, err);
+    }
+    double unit = naive->form == FORM_NORMALIZED ? (double)naive->seq_len : 1;
+    double most = nextafter(limit * unit, 0);
+    struct pe_admit rule = {.min = -most, .max = most};
+    struct pe_stray stray;
+    if (!pe_positions_stray(positions, &rule, &stray)) {
+        return PE_OK;
+    }
+    return pe_positions_overflow(positions, stray.index, stray.position / unit, dtype, limit, err);
+}
+
 /* p / n for n > 0, rounded to odd: when the quotient of doubles is not exact, its last bit is made 1 on the
  * side of the true value. A second rounding to a type of at most 51 bits then is right as if it were the
  * first: it can neither see a tie that is none, nor miss on which side of one the true value lies. */
@@ -147,5 +164,6 @@ const struct pe_encoding pe_naive = {
     .check = naive_check,
     .width = naive_width,
     .admit = naive_admit,
+    .fits = naive_fits,
     .encode = naive_encode,
 };

@@ -15,7 +15,8 @@
 #include "core/admit.h"
 #include "core/rng.h"
 
-#define BUFFER 256 /* doubles made at a time, on the stack */
+#define BUFFER  256  /* doubles made at a time, on the stack */
+#define LARGEST 8.66 /* no value is larger, in units of std */
 
 enum distribution { DISTRIBUTION_GAUSSIAN = 1, DISTRIBUTION_UNIFORM };
 
@@ -40,7 +41,7 @@ static const struct pe_field fields[] = {
      .doc = "another seed, other vectors"},
     {PE_FIELD(random, distribution), .choices = distributions, .def = "gaussian",
      .doc = "distribution of a value; its mean is 0"},
-    /* No value is over 8.66 std, so even float16 cannot overflow. */
+    /* LARGEST times this is far from the end of float16. */
     {PE_FIELD(random, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
      .doc = "standard deviation of a value"},
 };
@@ -62,6 +63,13 @@ static int random_admit(const struct pe_plan_view *view, const struct pe_positio
     pe_positions_index_text(positions, stray.index, path, sizeof path);
     return pe_fail(err, PE_ERR_RANGE, path,
                    "got %.17g, allowed are whole numbers: there is nothing between them", stray.position);
+}
+
+static int random_fits(const struct pe_plan_view *view, const struct pe_positions *positions,
+                       enum pe_dtype dtype, double limit, struct pe_error *err) {
+    const struct random *random = view->params;
+    double most = LARGEST * random->std;
+    return most < limit ? PE_OK : pe_positions_overflow(positions, 0, most, dtype, limit, err);
 }
 
 static double random_value(const struct random *random, uint64_t position, uint32_t column) {
@@ -113,6 +121,7 @@ const struct pe_encoding pe_random = {
         },
     .width = random_width,
     .admit = random_admit,
+    .fits = random_fits,
     .encode = random_encode,
     .row_cost_ns = random_row_cost_ns,
 };

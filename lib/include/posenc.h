@@ -311,14 +311,15 @@ PE_API void pe_work_run(const struct pe_work *work); /* all parts, on this threa
 
 /* ---- Operations --------------------------------------------------------------------------------------- */
 
-/* encode: vectors [T, D] or [B, T, D], each value rounded once from the exact one. */
+/* encode: vectors [T, D] or [B, T, D], each value rounded once from the exact one. PE_ERR_RANGE at the first
+ * position that the encoding does not take, or whose vector does not fit the dtype. */
 PE_API int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *vectors,
                           const struct pe_plan *plan, const struct pe_positions *positions,
                           enum pe_dtype dtype, struct pe_error *err) PE_CHECKED;
 /* The same without memory for the whole: pe_encode_check once, then any rows into out [n, D], from any
  * thread. */
 PE_API int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions,
-                           struct pe_error *err) PE_CHECKED;
+                           enum pe_dtype dtype, struct pe_error *err) PE_CHECKED;
 PE_API void pe_encode_rows(const struct pe_plan *plan, const struct pe_positions *positions,
                            enum pe_dtype dtype, size_t first, size_t n, void *out);
 

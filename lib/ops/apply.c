@@ -174,7 +174,7 @@ static int rows_read(const struct pe_apply_args *args, struct apply *op, struct 
             return err->code;
         }
     }
-    if (op->plan && pe_positions_admit(op->plan, &op->positions, "positions", err)) {
+    if (op->plan && pe_positions_admit(op->plan, &op->positions, op->real, "positions", err)) {
         return err->code;
     }
     if (op->positions.batch) {

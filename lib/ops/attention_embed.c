@@ -96,7 +96,7 @@ static int position_source(struct pe_reader *r, struct source *out, const struct
     const struct pe_plan *plan = r->args->plan;
     size_t width = r->axes.size[PE_AXIS_D_MODEL], n = pe_positions_count(positions);
     struct pe_tensor p;
-    if (pe_positions_admit(plan, positions, field, err) ||
+    if (pe_positions_admit(plan, positions, a->real, field, err) ||
         pe_tensor_alloc(r->arena, &p, a->real, 2, (size_t[2]){n, width}, err)) {
         return err->code;
     }

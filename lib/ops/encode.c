@@ -3,7 +3,7 @@
  * encode: positions [T] or [B, T] -> vectors [T, D] or [B, T, D]. The rows are independent, so the same call
  * fills a block of a stream or a part of a tensor, with the same bits.
  */
-#include "encodings/encoding.h"
+#include "ops/operand.h"
 
 #define ROWS_PER_READ 64          /* positions read at a time, on the stack */
 #define PART_BYTES    (256 << 10) /* of output in one part */
@@ -15,19 +15,13 @@ struct encode {
     size_t rows_per_part;
 };
 
-int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions, struct pe_error *err) {
+int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
+                    struct pe_error *err) {
     const struct pe_encoding *row = pe_plan_row(plan);
     if (!row->encode) {
-        return pe_fail(err, PE_ERR_UNSUPPORTED, "encoding.type", "%s makes no vectors", row->info.type);
+        return pe_encoding_unsupported(row, "makes no vectors", err);
     }
-    if (positions->axes != 1) {
-        return pe_fail(err, PE_ERR_SHAPE, "positions", "%s takes one coordinate per position, got %d",
-                       row->info.type, positions->axes);
-    }
-    if (row->admit && row->admit(pe_plan_view(plan), positions, err)) {
-        return pe_error_at(err, "positions");
-    }
-    return PE_OK;
+    return pe_positions_admit(plan, positions, dtype, "positions", err);
 }
 
 void pe_encode_rows(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
@@ -54,16 +48,10 @@ static void encode_part(const void *state, size_t part) {
                    (char *)op->out.data + first * row_bytes);
 }
 
-static double row_cost(const struct pe_plan *plan) {
-    const struct pe_encoding *row = pe_plan_row(plan);
-    const struct pe_plan_view *view = pe_plan_view(plan);
-    return row->row_cost_ns ? row->row_cost_ns(view) : 10.0 * (double)view->width;
-}
-
 int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *vectors,
                    const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                    struct pe_error *err) {
-    if (pe_encode_check(plan, positions, err)) {
+    if (pe_encode_check(plan, positions, dtype, err)) {
         return err->code;
     }
     size_t n = pe_positions_count(positions), width = pe_plan_width(plan);
@@ -81,7 +69,7 @@ int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tenso
     op->rows_per_part = row_bytes && row_bytes < PART_BYTES ? PART_BYTES / row_bytes : 1;
     *work = (struct pe_work){
         .n_parts = n / op->rows_per_part + (n % op->rows_per_part != 0),
-        .cost_ns = (double)n * row_cost(plan),
+        .cost_ns = (double)n * pe_encoding_row_ns(plan),
         .state = op,
         .run = encode_part,
     };

@@ -6,6 +6,7 @@
  */
 #include "ops/operand.h"
 
+#include "core/dtype.h"
 #include "kernels/vector.h"
 
 #include <math.h>
@@ -104,14 +105,28 @@ int pe_positions_fit(const struct pe_positions *positions, size_t batch, size_t 
                    batch ? " or " : "", batch ? wanted : "");
 }
 
-int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *positions, const char *field,
-                       struct pe_error *err) {
+bool pe_encoding_below(const struct pe_plan *plan, const struct pe_positions *positions, double limit) {
+    struct pe_error over = {0};
     const struct pe_encoding *row = pe_plan_row(plan);
+    if (pe_positions_count(positions) == 0 || !row->fits) {
+        return limit > 1;
+    }
+    return row->fits(pe_plan_view(plan), positions, PE_DTYPE_F64, limit, &over) == PE_OK;
+}
+
+int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
+                       const char *field, struct pe_error *err) {
+    const struct pe_encoding *row = pe_plan_row(plan);
+    const struct pe_plan_view *view = pe_plan_view(plan);
     if (positions->axes != 1) {
         return pe_fail(err, PE_ERR_SHAPE, field, "%s takes one coordinate per position, got %d",
                        row->info.type, positions->axes);
     }
-    if (row->admit && row->admit(pe_plan_view(plan), positions, err)) {
+    if (row->admit && row->admit(view, positions, err)) {
+        return pe_error_at(err, field);
+    }
+    double limit = pe_dtype_overflow(dtype);
+    if (row->fits && isfinite(limit) && row->fits(view, positions, dtype, limit, err)) {
         return pe_error_at(err, field);
     }
     return PE_OK;

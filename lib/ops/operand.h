@@ -35,8 +35,10 @@ double pe_encoding_row_ns(const struct pe_plan *plan);
 /* The positions for n rows [batch, length]: PE_ERR_SHAPE at `field` otherwise. batch 0: no such axis. */
 int pe_positions_fit(const struct pe_positions *positions, size_t batch, size_t length, const char *field,
                      struct pe_error *err);
-/* As pe_encode_check, with the field named. */
-int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *positions, const char *field,
-                       struct pe_error *err);
+/* Does the encoding take these positions, and do its vectors fit the dtype? Errors are at `field`. */
+int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
+                       const char *field, struct pe_error *err);
+/* Is every |value| of the vectors of these positions, which were admitted, below limit? */
+bool pe_encoding_below(const struct pe_plan *plan, const struct pe_positions *positions, double limit);
 
 #endif

@@ -119,7 +119,7 @@ static int args_check(const struct pe_shift_args *args, struct pe_error *err) {
         return pe_fail(err, PE_ERR_NONFINITE, "distance", "got %g, allowed are finite numbers",
                        args->distance);
     }
-    return pe_positions_admit(args->plan, args->positions, "positions", err);
+    return pe_positions_admit(args->plan, args->positions, PE_DTYPE_F64, "positions", err);
 }
 
 static int work_check(const struct shift *op, bool exact, struct pe_error *err) {
@@ -152,7 +152,7 @@ static int shifted_open(struct pe_arena *arena, struct shift *op, double distanc
     }
     op->to = (struct pe_positions){.length = op->n, .axes = 1, .list = to};
     struct pe_error beyond = {0};
-    if (pe_positions_admit(op->plan, &op->to, "", &beyond)) {
+    if (pe_positions_admit(op->plan, &op->to, PE_DTYPE_F64, "", &beyond)) {
         return pe_fail(err, beyond.code, "distance", "shifted by %g: %s", distance, beyond.text);
     }
     return PE_OK;

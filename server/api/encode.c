@@ -35,7 +35,7 @@ static void encode_rows(const void *state, size_t first, size_t n, void *out) {
 static int stream(struct task *task, const struct pe_plan *plan, const struct pe_positions *positions,
                   struct pe_error *err) {
     struct encode_rows *rows = pe_arena_array(task->arena, 1, sizeof *rows, err);
-    if (!rows || pe_encode_check(plan, positions, err))
+    if (!rows || pe_encode_check(plan, positions, task_dtype(task), err))
         return err->code;
     *rows = (struct encode_rows){.plan = plan, .positions = *positions, .dtype = task_dtype(task)};
     struct pe_tensor shape = {.dtype = rows->dtype, .rank = positions->batch ? 3 : 2};

@@ -81,7 +81,7 @@ static const struct row queries[] = {
     {GET "type=sinusoidal&d_model=4&positions=0:4&body_dtype=float32", NULL, 400, "unknown_field",
      "body_dtype", NULL},
     {GET "type=none&d_model=4&positions=0:4", NULL, 400, "unknown_field", "d_model", NULL},
-    {GET "type=none&positions=0:4", NULL, 400, "unsupported", "encoding.type", "none makes no vectors"},
+    {GET "type=none&positions=0:4", NULL, 400, "unsupported", "encoding.type", "none makes no vectors; it can: apply, attention"},
     {GET "type=sinusoidal&d_model=4&positions=0:4&format=nope", NULL, 400, "choice", "format",
      "must be one of json, npy, raw, safetensors, csv, got \"nope\""},
     {GET "type=sinusoidal&d_model=4&positions=0:4&dtype=int8", NULL, 400, "choice", "dtype",

@@ -150,13 +150,47 @@ START_TEST(a_long_range_is_judged_by_its_ends) {
     struct pe_plan *plan;
     struct pe_positions at;
     ck_assert_int_eq(PLAN(&plan, &long_table, NULL), PE_OK);
-    ck_assert(!pe_positions_steps(&at, 0, 1, rows, &err) && !pe_encode_check(plan, &at, &err));
+    ck_assert(!pe_positions_steps(&at, 0, 1, rows, &err) && !pe_encode_check(plan, &at, PE_DTYPE_F32, &err));
     ck_assert(!pe_positions_steps(&at, 0, 1, rows + 1, &err));
-    ck_assert_int_eq(pe_encode_check(plan, &at, &err), PE_ERR_RANGE);
+    ck_assert_int_eq(pe_encode_check(plan, &at, PE_DTYPE_F32, &err), PE_ERR_RANGE);
     ck_assert_str_eq(err.path, "positions[1000000]");
     err = (struct pe_error){0};
     ck_assert(!pe_positions_steps(&at, 0, 1, (size_t)1 << 40, &err));
-    ck_assert_int_eq(pe_encode_check(plan, &at, &err), PE_ERR_RANGE);
+    ck_assert_int_eq(pe_encode_check(plan, &at, PE_DTYPE_F32, &err), PE_ERR_RANGE);
+    pe_plan_close(plan);
+}
+END_TEST
+
+/* A table may hold more than the type asked for: refused at the first position that takes such a row, and
+ * only there. The table is 0 1 2 3 and so on by rows; row 5 ends in 65520, the first number that float16
+ * rounds to infinity, and row 6 in 1e300. */
+START_TEST(rows_beyond_the_type_are_refused) {
+    static const struct {
+        const char *positions, *outside, *between, *path; /* path NULL: it fits */
+        enum pe_dtype dtype;
+    } rows[] = {
+        {"0,4,7", "error", "none", NULL, PE_DTYPE_F16},
+        {"0,4,5", "error", "none", "positions[2]", PE_DTYPE_F16},
+        {"0,5,6", "error", "none", "positions[2]", PE_DTYPE_F32},
+        {"0:8", "error", "none", NULL, PE_DTYPE_F64},
+        {"0:8", "error", "none", "positions[5]", PE_DTYPE_F16},
+        {"0:8:3", "error", "none", "positions[2]", PE_DTYPE_F32},
+        {"-100000000000:100000000000", "zero", "none", "positions[100000000006]", PE_DTYPE_F32},
+        {"100000000000:-100000000000:-1", "clamp", "none", "positions[99999999994]", PE_DTYPE_F32},
+        {"8:1000000000000", "clamp", "none", NULL, PE_DTYPE_F16},
+        {"3:4.01:0.125", "error", "linear", NULL, PE_DTYPE_F16},
+        {"3:5:0.125", "error", "linear", "positions[9]", PE_DTYPE_F16},
+        {"[[6.5,0],[0,7]]", "error", "linear", "positions[0][0]", PE_DTYPE_BF16},
+    };
+    numbers[5 * WIDTH + WIDTH - 1] = 65520;
+    numbers[6 * WIDTH + WIDTH - 1] = 1e300;
+    struct pe_plan *plan;
+    struct pe_positions at;
+    ck_assert(!PLAN(&plan, &table, "out_of_range", rows[_i].outside, "interpolate", rows[_i].between, NULL));
+    ck_assert(!pe_positions_parse(arena, &at, rows[_i].positions, &err));
+    int code = pe_encode_check(plan, &at, rows[_i].dtype, &err);
+    ck_assert_int_eq(code, rows[_i].path ? PE_ERR_RANGE : PE_OK);
+    ck_assert_str_eq(err.path, rows[_i].path ? rows[_i].path : "");
     pe_plan_close(plan);
 }
 END_TEST
@@ -270,6 +304,7 @@ Suite *learned_suite(void) {
     tcase_add_test(tc, wide_rows_are_whole);
     tcase_add_loop_test(tc, what_has_no_row_is_refused_by_name, 0, (int)COUNT(outside));
     tcase_add_test(tc, a_long_range_is_judged_by_its_ends);
+    tcase_add_loop_test(tc, rows_beyond_the_type_are_refused, 0, 12);
     tcase_add_test(tc, clamp_takes_the_nearest_row);
     tcase_add_test(tc, zero_gives_zeros);
     tcase_add_test(tc, linear_mixes_the_two_rows);

@@ -132,9 +132,46 @@ START_TEST(binary_refuses_what_has_no_bits) {
     struct pe_plan *plan;
     struct pe_positions at;
     ck_assert(!pe_plan_open(&plan, &spec, &err) && !pe_positions_parse(arena, &at, rows[_i].positions, &err));
-    ck_assert_int_eq(pe_encode_check(plan, &at, &err), PE_ERR_RANGE);
+    ck_assert_int_eq(pe_encode_check(plan, &at, PE_DTYPE_F32, &err), PE_ERR_RANGE);
     ck_assert_str_eq(err.path, rows[_i].path);
     ck_assert_str_eq(err.text, rows[_i].text);
+    pe_plan_close(plan);
+}
+END_TEST
+
+/* float16 ends at 65504, and 65520, halfway to 2^16, is the first number that rounds to infinity (IEEE 754,
+ * 4.3.1). Nothing of that is ever a result. */
+START_TEST(what_does_not_fit_the_type_is_refused) {
+    static const struct {
+        const char *form, *positions, *path; /* path NULL: it fits */
+        enum pe_dtype dtype;
+    } rows[] = {
+        {"integer", "65519,65519.99", NULL, PE_DTYPE_F16},
+        {"integer", "1,-65519.99,65520", "positions[2]", PE_DTYPE_F16},
+        {"integer", "-65520", "positions[0]", PE_DTYPE_F16},
+        {"integer", "0:1000000000000", "positions[65520]", PE_DTYPE_F16},
+        {"integer", "5:-1000000000000:-1", "positions[65525]", PE_DTYPE_F16},
+        {"integer", "9007199254740992", NULL, PE_DTYPE_BF16},
+        {"normalized", "196559", NULL, PE_DTYPE_F16}, /* by 3: 65519.67 */
+        {"normalized", "0,196560", "positions[1]", PE_DTYPE_F16},
+        {"normalized", "196560", NULL, PE_DTYPE_F32},
+        {"binary", "65535", NULL, PE_DTYPE_F16},
+    };
+    struct pe_spec spec = spec_of(rows[_i].form, "17");
+    struct pe_plan *plan;
+    struct pe_positions at;
+    struct pe_work work;
+    struct pe_tensor out;
+    ck_assert(!pe_spec_set(arena, &spec, "seq_len", "3", &err) && !pe_plan_open(&plan, &spec, &err) &&
+              !pe_positions_parse(arena, &at, rows[_i].positions, &err));
+    if (!rows[_i].path) {
+        ck_assert_int_eq(pe_encode_open(arena, &work, &out, plan, &at, rows[_i].dtype, &err), PE_OK);
+        pe_work_run(&work);
+        ck_assert(!pe_tensor_check_finite(&out, false, &err));
+    } else {
+        ck_assert_int_eq(pe_encode_check(plan, &at, rows[_i].dtype, &err), PE_ERR_RANGE);
+        ck_assert_str_eq(err.path, rows[_i].path);
+    }
     pe_plan_close(plan);
 }
 END_TEST
@@ -147,7 +184,7 @@ START_TEST(none_makes_no_vectors) {
               !pe_positions_parse(arena, &at, "0:3", &err));
     ck_assert_uint_eq(pe_plan_width(plan), 0);
     ck_assert_int_eq(spec.encoding->family, PE_FAMILY_NONE);
-    ck_assert_int_eq(pe_encode_check(plan, &at, &err), PE_ERR_UNSUPPORTED);
+    ck_assert_int_eq(pe_encode_check(plan, &at, PE_DTYPE_F32, &err), PE_ERR_UNSUPPORTED);
     pe_plan_close(plan);
 }
 END_TEST
@@ -162,6 +199,7 @@ Suite *naive_suite(void) {
     tcase_add_test(tc, normalized_is_rounded_once);
     tcase_add_test(tc, binary_is_the_bits_least_significant_first);
     tcase_add_loop_test(tc, binary_refuses_what_has_no_bits, 0, 7);
+    tcase_add_loop_test(tc, what_does_not_fit_the_type_is_refused, 0, 10);
     tcase_add_test(tc, none_makes_no_vectors);
     suite_add_tcase(suite, tc);
     return suite;

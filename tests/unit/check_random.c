@@ -54,7 +54,7 @@ static double *encode(const struct pe_plan *plan, double first, size_t n) {
     struct pe_positions positions;
     int code = pe_positions_steps(&positions, first, 1, n, &err);
     double *out = pe_arena_array(arena, n * pe_plan_width(plan), sizeof *out, &err);
-    ck_assert(!code && out && !pe_encode_check(plan, &positions, &err));
+    ck_assert(!code && out && !pe_encode_check(plan, &positions, PE_DTYPE_F32, &err));
     pe_encode_rows(plan, &positions, PE_DTYPE_F64, 0, n, out);
     return out;
 }
@@ -187,7 +187,7 @@ START_TEST(fractions_are_refused_at_their_index) {
     struct pe_plan *plan = PLAN("d_model", "2");
     struct pe_positions positions;
     ck_assert(!pe_positions_parse(arena, &positions, rows[_i].positions, &err));
-    ck_assert_int_eq(pe_encode_check(plan, &positions, &err), PE_ERR_RANGE);
+    ck_assert_int_eq(pe_encode_check(plan, &positions, PE_DTYPE_F32, &err), PE_ERR_RANGE);
     ck_assert_str_eq(err.path, rows[_i].path);
     pe_plan_close(plan);
 }
