@@ -10,12 +10,12 @@
  *
  * A part is a block of rows t. Where the positions are shared by the batch, PE is made once per part, in the
  * place of the first sequence's result, and added to the others before it is overwritten: no memory but the
- * result.
+ * result. Results of 16 bits have no room for it there, so it gets memory of its own.
  *
- * Overflow is settled before the work starts. When |x*scale| stays below a quarter of the last place of the
- * largest number, adding any finite PE cannot round to infinity. Otherwise, and for 16-bit results, PE is
- * made at once and its largest magnitude decides; only where that does not suffice is each sum looked at.
+ * Overflow is settled before the work starts. The largest |x*scale| is known, and an encoding can tell
+ * whether its vectors stay below what is left up to infinity. Only where they may not is each sum looked at.
  */
+#include "core/dtype.h"
 #include "kernels/vector.h"
 #include "ops/operand.h"
 
@@ -26,10 +26,11 @@
 #define CHUNK      128
 
 struct apply {
-    const struct pe_plan *plan; /* makes PE; NULL when nothing is added or PE is made already */
+    const struct pe_plan *plan; /* makes PE; NULL when nothing is added */
     struct pe_positions positions;
-    const unsigned char *x, *added; /* real; added [T, D] or NULL */
-    unsigned char *out;             /* dtype */
+    const unsigned char *x; /* real */
+    unsigned char *added;   /* real [T, D], where PE is made; NULL: in out */
+    unsigned char *out;     /* dtype */
     enum pe_dtype real, dtype;
     size_t real_size, size;
     size_t batch, length, width; /* positions per sequence: batch 1 and length B*T */
@@ -45,7 +46,7 @@ static void run_add(const struct apply *op, size_t first, const void *added, siz
         pe_vector_scale_add(op->real, out, x, op->scale, added, n);
         return;
     }
-    double chunk[CHUNK];
+    float chunk[CHUNK]; /* a type other than real is a narrow one, and then real is float32 */
     for (size_t i = 0, step; i < n; i += step) {
         step = n - i < CHUNK ? n - i : CHUNK;
         const unsigned char *some = added ? (const unsigned char *)added + i * op->real_size : NULL;
@@ -59,10 +60,10 @@ static void apply_part(const void *state, size_t part) {
     size_t row = part * op->part_rows;
     size_t rows = op->length - row < op->part_rows ? op->length - row : op->part_rows;
     size_t first = row * op->width, n = rows * op->width;
-    const void *added = op->added ? op->added + first * op->real_size : NULL;
+    unsigned char *added = NULL;
     if (op->plan) {
-        pe_encode_rows(op->plan, &op->positions, op->real, row, rows, op->out + first * op->size);
-        added = op->out + first * op->size;
+        added = op->added ? op->added + first * op->real_size : op->out + first * op->size;
+        pe_encode_rows(op->plan, &op->positions, op->real, row, rows, added);
     }
     for (size_t b = op->batch; b-- > 0;) {
         run_add(op, b * op->length * op->width + first, added, n);
@@ -89,7 +90,7 @@ static int overflow_search(const struct apply *op, const struct pe_tensor *embed
     for (size_t i = 0, step; i < count; i += step) {
         size_t at = i % period;
         step = period - at < CHUNK ? period - at : CHUNK;
-        run_add(op, i, op->added ? op->added + at * op->real_size : NULL, step);
+        run_add(op, i, op->plan ? op->added + at * op->real_size : NULL, step);
         pe_dtype_load(op->dtype, op->out + i * op->size, step, chunk);
         for (size_t j = 0; j < step; j++) {
             if (isinf(chunk[j])) {
@@ -100,25 +101,35 @@ static int overflow_search(const struct apply *op, const struct pe_tensor *embed
     return PE_OK;
 }
 
+static int added_open(struct pe_arena *arena, struct apply *op, struct pe_error *err) {
+    struct pe_tensor added;
+    if (pe_tensor_alloc(arena, &added, op->real, 2, (size_t[2]){op->length, op->width}, err)) {
+        return pe_error_at(err, "embeddings");
+    }
+    op->added = added.data;
+    return PE_OK;
+}
+
+/* x*scale and the sum are rounded in float32 or better, and the sum once more to 16 bits: SLACK is above what
+ * the first two can add to it. */
+#define SLACK 0x1p-20
+
 static int overflow_check(struct pe_arena *arena, struct apply *op, const struct pe_operand *x,
                           struct pe_error *err) {
-    double most = x->largest * fabs(op->scale), most_added = 0;
     bool narrow = op->dtype != op->real;
-    if (!narrow && most < pe_vector_harmless(op->real)) {
+    if (op->plan && narrow && added_open(arena, op, err)) {
+        return err->code;
+    }
+    double limit = narrow ? pe_dtype_overflow(op->dtype) : pe_vector_limit(op->real);
+    double room = limit * (1 - SLACK) - x->largest * fabs(op->scale); /* minus infinity at worst */
+    if (room > 0 && (!op->plan || pe_encoding_below(op->plan, &op->positions, room))) {
         return PE_OK;
+    }
+    if (op->plan && !op->added && added_open(arena, op, err)) {
+        return err->code;
     }
     if (op->plan) {
-        struct pe_tensor added;
-        if (pe_tensor_alloc(arena, &added, op->real, 2, (size_t[2]){op->length, op->width}, err)) {
-            return pe_error_at(err, "embeddings");
-        }
-        pe_encode_rows(op->plan, &op->positions, op->real, 0, op->length, added.data);
-        most_added = pe_vector_largest(op->real, added.data, op->length * op->width, false);
-        op->added = added.data;
-        op->plan = NULL;
-    }
-    if (most + most_added < pe_vector_limit(op->dtype) / 2) { /* leaves room for the roundings */
-        return PE_OK;
+        pe_encode_rows(op->plan, &op->positions, op->real, 0, op->length, op->added);
     }
     return overflow_search(op, &x->tensor, err);
 }

@@ -214,6 +214,41 @@ START_TEST(overflow_is_refused) {
 }
 END_TEST
 
+/* A table of float64 may hold what float32 does not: that is no embedding's fault. */
+START_TEST(a_vector_beyond_the_arithmetic_is_refused) {
+    float x[4] = {1, 1, 1, 1};
+    double rows[4] = {1, 2, -0x1.ffffffp127, 3}; /* the first number that rounds to infinity */
+    struct pe_tensor embeddings = {x, PE_DTYPE_F32, 2, {2, 2}}, table = {rows, PE_DTYPE_F64, 2, {2, 2}};
+    struct pe_spec spec;
+    ck_assert(!pe_spec_init(arena, &spec, "learned", &err) &&
+              !pe_spec_set_tensor(&spec, "table", &table, &err) && !pe_plan_open(&plan, &spec, &err));
+    refused(ARGS(.plan = plan, .embeddings = &embeddings), PE_ERR_RANGE, "positions[1]", "float32");
+    refused(ARGS(.plan = plan, .embeddings = &embeddings, .dtype = PE_DTYPE_F16), PE_ERR_RANGE,
+            "positions[1]", "float32");
+    memset(&err, 0, sizeof err);
+    apply(ARGS(.plan = plan, .embeddings = &embeddings, .dtype = PE_DTYPE_F64));
+    ck_assert(((double *)out.data)[2] == 1 - 0x1.ffffffp127);
+}
+END_TEST
+
+/* Sums at the end of float16, of either sign: 65504 is its largest number, and to 65519.99 all round to it.
+ */
+START_TEST(the_last_sums_of_float16_are_given) {
+    float x[4] = {65504, 65519, -65519, 65504};
+    struct pe_tensor embeddings = {x, PE_DTYPE_F32, 2, {2, 2}};
+    plan = plan_open("sinusoidal", 2);
+    struct pe_positions back = {
+        .length = 2, .axes = 1, .start = 3, .step = 1}; /* cos 3 = -0.99, sin 4 = -0.76 */
+    apply(ARGS(.plan = plan, .embeddings = &embeddings, .dtype = PE_DTYPE_F16, .positions = &back));
+    const uint16_t most[4] = {0x7bff, 0x7bff, 0xfbff, 0x7bff};
+    ck_assert_mem_eq(out.data, most, sizeof most);
+    back.step = 0; /* cos 3 - 65519.2 is beyond */
+    x[3] = -65519.2F;
+    refused(ARGS(.plan = plan, .embeddings = &embeddings, .dtype = PE_DTYPE_F16, .positions = &back),
+            PE_ERR_RANGE, "embeddings[1][1]", "float16");
+}
+END_TEST
+
 Suite *apply_suite(void) {
     Suite *suite = suite_create("apply");
     TCase *tests = tcase_create("apply");
@@ -226,6 +261,8 @@ Suite *apply_suite(void) {
     tcase_add_test(tests, no_tokens);
     tcase_add_test(tests, shapes_name_both_sides);
     tcase_add_test(tests, overflow_is_refused);
+    tcase_add_test(tests, a_vector_beyond_the_arithmetic_is_refused);
+    tcase_add_test(tests, the_last_sums_of_float16_are_given);
     suite_add_tcase(suite, tests);
     return suite;
 }
