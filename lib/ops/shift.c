@@ -22,7 +22,8 @@
 
 #define BLOCK_ITEMS ((size_t)1 << 14)   /* of the vectors looked at together */
 #define ITEMS_MOST  (UINT64_C(1) << 27) /* positions times width, where the map is exact */
-#define WORK_MOST   (UINT64_C(1) << 30) /* positions * width * the smaller of both, where it is fitted */
+#define WORK_MOST   (UINT64_C(1) << 30) /* positions * width^2, where it is fitted */
+#define WIDTH_LEAST 256                 /* making the vectors of a narrow table is as dear as this width */
 #define LARGEST     0x1p400             /* squares of vectors must not overflow */
 
 struct shift {
@@ -90,10 +91,42 @@ static void residuals(const struct shift *op) {
     *op->rms = count > 0 ? sqrt(squares / count) : 0;
 }
 
+/* Vectors [T, D] by columns. */
+static void columns_fill(const struct shift *op, const struct pe_positions *positions, double *out) {
+    for (size_t first = 0, rows; first < op->n; first += rows) {
+        rows = op->n - first < op->block_rows ? op->n - first : op->block_rows;
+        pe_encode_rows(op->plan, positions, PE_DTYPE_F64, first, rows, op->before);
+        for (size_t c = 0; c < op->width; c++) {
+            for (size_t t = 0; t < rows; t++) {
+                out[c * op->n + first + t] = op->before[t * op->width + c];
+            }
+        }
+    }
+}
+
+/* Both sides of the fit, times one power of two that brings them near 1: the map is the same, and no square
+ * of theirs overflows or vanishes. */
+static void sides_fill(const struct shift *op) {
+    size_t items = op->n * op->width;
+    double *sides[2] = {op->fit->a, op->fit->b};
+    columns_fill(op, &op->from, sides[0]);
+    columns_fill(op, &op->to, sides[1]);
+    double most = fmax(pe_vector_largest(PE_DTYPE_F64, sides[0], items, false),
+                       pe_vector_largest(PE_DTYPE_F64, sides[1], items, false));
+    int exponent = 0;
+    frexp(most, &exponent);
+    double factor = ldexp(1, exponent > -1000 ? -exponent : 1000);
+    for (size_t i = 0; i < items; i++) {
+        sides[0][i] *= factor;
+        sides[1][i] *= factor;
+    }
+}
+
 static void shift_part(const void *state, size_t part) {
     (void)part;
     const struct shift *op = state;
     if (op->fit) {
+        sides_fill(op);
         pe_lstsq_run(op->fit);
     } else if (op->matrix) {
         exact_matrix(op);
@@ -119,12 +152,15 @@ static int args_check(const struct pe_shift_args *args, struct pe_error *err) {
         return pe_fail(err, PE_ERR_NONFINITE, "distance", "got %g, allowed are finite numbers",
                        args->distance);
     }
+    if (fabs(args->distance) > PE_POSITION_MAX) {
+        return pe_fail(err, PE_ERR_RANGE, "distance", "got %.17g, allowed are -2^53 to 2^53", args->distance);
+    }
     return pe_positions_admit(args->plan, args->positions, PE_DTYPE_F64, "positions", err);
 }
 
 static int work_check(const struct shift *op, bool exact, struct pe_error *err) {
-    uint64_t least = op->n < op->width ? op->n : op->width;
-    double items = (double)op->n * (double)op->width, work = exact ? items : items * (double)least;
+    double items = (double)op->n * (double)op->width;
+    double work = exact ? items : items * fmax((double)op->width, WIDTH_LEAST);
     uint64_t limit = exact ? ITEMS_MOST : WORK_MOST;
     if (work <= (double)limit) {
         return PE_OK;
@@ -202,21 +238,14 @@ static int exact_open(struct pe_arena *arena, struct shift *op, struct pe_shift_
     return lone_check(arena, op, err);
 }
 
-/* Vectors [T, D] by columns, times factor. */
-static void columns_fill(const struct shift *op, const struct pe_positions *positions, double factor,
-                         double *out) {
-    for (size_t t = 0; t < op->n; t++) {
-        pe_encode_rows(op->plan, positions, PE_DTYPE_F64, t, 1, op->before);
-        for (size_t c = 0; c < op->width; c++) {
-            out[c * op->n + t] = op->before[c] * factor;
-        }
-    }
-}
-
 static int fit_open(struct pe_arena *arena, struct shift *op, struct pe_error *err) {
     size_t scratch, items;
     bool fits = pe_lstsq_scratch(op->n, op->width, &scratch) &&
                 pe_size_product((size_t[2]){op->n, op->width}, 2, &items);
+    if (!pe_encoding_below(op->plan, &op->from, LARGEST) || !pe_encoding_below(op->plan, &op->to, LARGEST)) {
+        return pe_fail(err, PE_ERR_RANGE, "encoding",
+                       "its vectors are too large for a fit, allowed is less than %g", LARGEST);
+    }
     struct pe_lstsq *fit = pe_arena_array(arena, 1, sizeof *fit, err);
     if (!fit || !fits) {
         return pe_fail(err, PE_ERR_LIMIT, "positions", "are too many for the memory of this machine");
@@ -229,19 +258,6 @@ static int fit_open(struct pe_arena *arena, struct shift *op, struct pe_error *e
     if (!fit->a || !fit->b || !fit->scratch || !fit->order) {
         return pe_error_at(err, "positions");
     }
-    columns_fill(op, &op->from, 1, fit->a);
-    columns_fill(op, &op->to, 1, fit->b);
-    double most = fmax(pe_vector_largest(PE_DTYPE_F64, fit->a, items, false),
-                       pe_vector_largest(PE_DTYPE_F64, fit->b, items, false));
-    if (most > LARGEST) {
-        return pe_fail(err, PE_ERR_RANGE, "encoding", "its vectors reach %g, allowed for a fit is %g", most,
-                       LARGEST);
-    }
-    int exponent = 0;
-    frexp(most, &exponent);
-    double factor = ldexp(1, exponent > -1000 ? -exponent : 1000); /* both sides near 1: the same map */
-    columns_fill(op, &op->from, factor, fit->a);
-    columns_fill(op, &op->to, factor, fit->b);
     op->fit = fit;
     return PE_OK;
 }
@@ -280,8 +296,7 @@ static double cost_ns(const struct shift *op) {
     if (!op->fit) {
         return vectors + 2 * items;
     }
-    return vectors + 6 * items * (double)(op->n < op->width ? op->n : op->width) +
-           2 * items * (double)op->width;
+    return 2 * vectors + 2 * items * (double)op->width;
 }
 
 int pe_shift_open(struct pe_arena *arena, struct pe_work *work, struct pe_shift_result *result,

@@ -171,7 +171,15 @@ START_TEST(what_is_refused) {
     plan_open("random", PARAMS("d_model", "4", "seed", "1"));
     ck_assert_int_eq(shift_open(1, "0:1000000000000", false), PE_ERR_LIMIT);
     ck_assert_str_eq(err.limit_name, "shift_work");
+    /* n * d^2 is what a fit costs, whichever of them is larger, and narrow vectors are not free either. */
+    ck_assert_int_eq(shift_open(1, "0:4194304", false), PE_ERR_LIMIT);
+    plan_open("random", PARAMS("d_model", "4096", "seed", "1"));
+    ck_assert_int_eq(shift_open(1, "0:65", false), PE_ERR_LIMIT);
+    ck_assert_uint_eq(err.got, 65 * 4096 * 4096ULL);
     plan_open("sinusoidal", PARAMS("d_model", "4"));
+    ck_assert_int_eq(shift_open(0x1p53 + 2, "0:0", false), PE_ERR_RANGE); /* also without positions */
+    ck_assert_str_eq(err.path, "distance");
+    ck_assert_int_eq(shift_open(1e300, "0:0", false), PE_ERR_RANGE);
     ck_assert_int_eq(shift_open(1, "0:1000000000000", false), PE_ERR_LIMIT);
     ck_assert_int_eq(shift_open(1, "0:0", true), 0);
     pe_work_run(&work);
