@@ -58,7 +58,7 @@ static void plain_release(void *context, void *block, size_t bytes) {
 }
 
 struct pe_arena *pe_arena_open(size_t limit, const struct pe_allocator *allocator, struct pe_error *err) {
-    struct pe_arena *arena = calloc(1, sizeof *arena);
+    struct pe_arena *arena = err->code ? NULL : calloc(1, sizeof *arena);
     if (!arena) {
         pe_fail(err, PE_ERR_MEMORY, "", "no memory for an arena");
         return NULL;

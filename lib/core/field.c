@@ -53,6 +53,9 @@ void pe_fields_init(const struct pe_field *fields, size_t n, void *base, size_t 
 /* Marks the row as given. */
 static int give(const struct pe_field *fields, const struct pe_field *row, void *base, struct pe_error *err) {
     uint64_t *given = base;
+    if (err->code) {
+        return err->code;
+    }
     if (*given & row_bit(fields, row)) {
         return pe_fail(err, PE_ERR_CONFLICT, row->name, "is given twice");
     }

@@ -19,6 +19,10 @@ struct pe_plan {
 #define ALIGN 64
 
 int pe_spec_init(struct pe_arena *arena, struct pe_spec *spec, const char *type, struct pe_error *err) {
+    *spec = (struct pe_spec){0};
+    if (err->code) {
+        return err->code;
+    }
     const struct pe_encoding_info *info = pe_encoding_find(type);
     if (!info) {
         return pe_fail(err, PE_ERR_UNKNOWN_NAME, "type", "\"%.60s\" is not a type of encoding", type);
@@ -33,6 +37,9 @@ int pe_spec_init(struct pe_arena *arena, struct pe_spec *spec, const char *type,
 }
 
 static const struct pe_field *spec_row(const struct pe_spec *spec, const char *name, struct pe_error *err) {
+    if (err->code) { /* there may be no encoding */
+        return NULL;
+    }
     const struct pe_field *row = pe_field_find(spec->encoding->fields, spec->encoding->n_fields, name);
     char names[240];
     if (!row) {
@@ -70,6 +77,9 @@ static int fit(struct pe_spec *spec, const struct pe_field *row, size_t value, b
 }
 
 int pe_spec_fit(struct pe_spec *spec, size_t width, size_t length, struct pe_error *err) {
+    if (err->code) {
+        return err->code;
+    }
     for (size_t i = 0; i < spec->encoding->n_fields; i++) {
         const struct pe_field *row = &spec->encoding->fields[i];
         if ((row->flags & PE_FIELD_WIDTH) && width && fit(spec, row, width, true, err)) {
@@ -99,8 +109,11 @@ static int plan_fill(struct pe_plan *plan, const struct pe_spec *spec, size_t da
 }
 
 int pe_plan_open(struct pe_plan **out, const struct pe_spec *spec, struct pe_error *err) {
-    const struct pe_encoding *row = pe_encoding_row(spec->encoding);
     *out = NULL;
+    if (err->code) {
+        return err->code;
+    }
+    const struct pe_encoding *row = pe_encoding_row(spec->encoding);
     if (pe_fields_check(spec->encoding->fields, spec->encoding->n_fields, spec->params, err)) {
         return err->code;
     }

@@ -302,7 +302,7 @@ int pe_npy_read(struct pe_arena *arena, struct pe_tensor *out, const void *bytes
                 struct pe_error *err) {
     struct scan scan = {.err = err};
     struct header header = {0};
-    if (scan_open(&scan, bytes, n) || scan_header(&scan, &header)) {
+    if (err->code || scan_open(&scan, bytes, n) || scan_header(&scan, &header)) {
         return err->code;
     }
     struct pe_tensor tensor = {.rank = header.rank};

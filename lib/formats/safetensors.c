@@ -315,7 +315,7 @@ static int scan_open(struct reader *reader, const unsigned char *bytes, size_t n
 int pe_safetensors_open(struct pe_arena *arena, struct pe_safetensors *file, const void *bytes, size_t n,
                         struct pe_error *err) {
     struct reader reader = {.json = {.err = err}};
-    if (scan_open(&reader, bytes, n)) {
+    if (err->code || scan_open(&reader, bytes, n)) {
         return err->code;
     }
     char *texts = pe_arena_alloc(arena, (size_t)(reader.json.end - reader.json.start), err);
@@ -360,6 +360,9 @@ int pe_safetensors_get(struct pe_arena *arena, struct pe_tensor *out, const stru
                        const char *name, struct pe_error *err) {
     const struct pe_safetensors_entry *entry = NULL;
     char shown[SHOWN];
+    if (err->code) {
+        return err->code;
+    }
     if (name) {
         entry = pe_safetensors_find(file, name);
     } else if (file->n == 1) {

@@ -131,7 +131,7 @@ static int tensors_check(const struct pe_named_tensor *tensors, size_t n, size_t
 int pe_safetensors_write(struct pe_arena *arena, struct pe_safetensors_header *header,
                          const struct pe_named_tensor *tensors, size_t n, struct pe_error *err) {
     size_t data_bytes;
-    if (tensors_check(tensors, n, &data_bytes, err)) {
+    if (err->code || tensors_check(tensors, n, &data_bytes, err)) {
         return err->code;
     }
     struct sink measure = {0};

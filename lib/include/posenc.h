@@ -21,8 +21,9 @@
  *     pe_arena_close(arena);
  *
  * Every function that can fail returns enum pe_code, PE_OK (0) on success, and fills the caller's struct
- * pe_error; the first failure wins, so a chain of calls may be checked once, at its end. On failure nothing
- * is left to release but what the caller had opened before.
+ * pe_error; the first failure wins, and what is called after it does nothing, so a chain of calls may be
+ * checked once, at its end. On failure nothing is left to release but what the caller had opened before; a
+ * plan is NULL and may be closed, a work has no parts and may be run.
  *
  * Three words for memory: a VIEW is borrowed and must outlive its user; ARENA memory dies with the arena; a
  * HANDLE is opened and closed. One arena belongs to one thread at a time; plans are immutable and may be

@@ -225,6 +225,8 @@ static double cost_ns(const struct apply *op) {
 int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *out,
                   const struct pe_apply_args *theirs, struct pe_error *err) {
     struct pe_apply_args args;
+    *work = (struct pe_work){0};
+    *out = (struct pe_tensor){0};
     if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) || shape_check(&args, err)) {
         return err->code;
     }
@@ -239,6 +241,7 @@ int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor
         return pe_encoding_unsupported(row, "is not added to embeddings", err);
     }
     if (apply_fill(arena, op, out, &args, err)) {
+        *out = (struct pe_tensor){0};
         return err->code;
     }
     bool any = op->length && op->width && op->batch;

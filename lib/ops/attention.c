@@ -135,6 +135,7 @@ static double cost_ns(const struct pe_attention *a) {
 int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_attention_result *result,
                       const struct pe_attention_args *theirs, struct pe_error *err) {
     struct pe_attention_args args;
+    *work = (struct pe_work){0};
     *result = (struct pe_attention_result){0};
     if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err)) {
         return err->code;
@@ -145,6 +146,7 @@ int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_at
     }
     unsigned outputs = args.outputs ? args.outputs : PE_ATTENTION_WEIGHTS;
     if (results_open(arena, a, result, outputs, err)) {
+        *result = (struct pe_attention_result){0};
         return err->code;
     }
     *work = (struct pe_work){

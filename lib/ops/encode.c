@@ -17,6 +17,9 @@ struct encode {
 
 int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                     struct pe_error *err) {
+    if (err->code) {
+        return err->code;
+    }
     const struct pe_encoding *row = pe_plan_row(plan);
     if (!row->encode) {
         return pe_encoding_unsupported(row, "makes no vectors", err);
@@ -51,6 +54,8 @@ static void encode_part(const void *state, size_t part) {
 int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *vectors,
                    const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                    struct pe_error *err) {
+    *work = (struct pe_work){0};
+    *vectors = (struct pe_tensor){0};
     if (pe_encode_check(plan, positions, dtype, err)) {
         return err->code;
     }
@@ -62,6 +67,7 @@ int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tenso
     }
     struct encode *op = pe_arena_array(arena, 1, sizeof *op, err);
     if (!op) {
+        *vectors = (struct pe_tensor){0};
         return err->code;
     }
     size_t row_bytes = width * pe_dtype_size(dtype);

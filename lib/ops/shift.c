@@ -302,6 +302,7 @@ static double cost_ns(const struct shift *op) {
 int pe_shift_open(struct pe_arena *arena, struct pe_work *work, struct pe_shift_result *result,
                   const struct pe_shift_args *theirs, struct pe_error *err) {
     struct pe_shift_args args;
+    *work = (struct pe_work){0};
     *result = (struct pe_shift_result){0};
     if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) || args_check(&args, err)) {
         return err->code;
@@ -315,6 +316,7 @@ int pe_shift_open(struct pe_arena *arena, struct pe_work *work, struct pe_shift_
     op->n = pe_positions_count(args.positions);
     op->width = pe_plan_width(args.plan);
     if (shift_fill(arena, op, result, &args, err)) {
+        *result = (struct pe_shift_result){0};
         return err->code;
     }
     *work = (struct pe_work){.n_parts = 1, .cost_ns = cost_ns(op), .state = op, .run = shift_part};

@@ -195,6 +195,63 @@ START_TEST(codes_of_the_embedding_program_pass) {
 }
 END_TEST
 
+/* The example on top of the header, with a fault in step _i: everything after it does nothing. */
+START_TEST(a_chain_is_checked_once) {
+    static const struct {
+        const char *type, *width, *positions, *path;
+        int code;
+    } rows[] = {
+        {"sinusoidal", "4", "0:3", "", PE_OK},
+        {"sine", "4", "0:3", "type", PE_ERR_UNKNOWN_NAME},
+        {"sinusoidal", "many", "0:3", "d_model", PE_ERR_TYPE},
+        {"sinusoidal", "4", "0:3:0", "", PE_ERR_RANGE},
+        {"none", "4", "0:3", "d_model", PE_ERR_UNKNOWN_FIELD},
+        {"naive", "4", "0:70000", "positions[65520]", PE_ERR_RANGE},
+    };
+    struct pe_error err = {0};
+    struct pe_arena *arena = pe_arena_open(1 << 20, NULL, &err);
+    struct pe_spec spec;
+    struct pe_plan *plan;
+    struct pe_positions positions;
+    struct pe_tensor vectors, sum;
+    struct pe_work work[4];
+    struct pe_attention_result weights;
+    struct pe_shift_result map;
+    (void)!pe_spec_init(arena, &spec, rows[_i].type, &err);
+    (void)!pe_spec_set(arena, &spec, "d_model", rows[_i].width, &err);
+    (void)!pe_spec_fit(&spec, 4, 3, &err);
+    (void)!pe_plan_open(&plan, &spec, &err);
+    (void)!pe_positions_parse(arena, &positions, rows[_i].positions, &err);
+    (void)!pe_encode_open(arena, &work[0], &vectors, plan, &positions, PE_DTYPE_F16, &err);
+    (void)!pe_apply_open(
+        arena, &work[1], &sum,
+        &(struct pe_apply_args){.size = sizeof(struct pe_apply_args), .plan = plan, .embeddings = &vectors},
+        &err);
+    (void)!pe_attention_open(arena, &work[2], &weights,
+                             &(struct pe_attention_args){.size = sizeof(struct pe_attention_args),
+                                                         .plan = plan,
+                                                         .embeddings = &vectors},
+                             &err);
+    (void)!pe_shift_open(
+        arena, &work[3], &map,
+        &(struct pe_shift_args){.size = sizeof(struct pe_shift_args), .plan = plan, .positions = &positions},
+        &err);
+    ck_assert_int_eq(err.code, rows[_i].code);
+    ck_assert_str_eq(err.path, rows[_i].path);
+    for (size_t i = 0; i < 4; i++) {
+        ck_assert((work[i].n_parts > 0) == (err.code == PE_OK));
+        pe_work_run(&work[i]);
+    }
+    if (err.code) {
+        ck_assert(!vectors.data && !sum.data && !weights.weights.data && !map.residual.data);
+        ck_assert_int_eq(pe_npy_read(arena, &sum, NULL, 100, &err), err.code);
+        ck_assert_ptr_null(pe_arena_open(100, NULL, &err));
+    }
+    pe_plan_close(plan);
+    pe_arena_close(arena);
+}
+END_TEST
+
 START_TEST(version_is_the_one_of_the_header) {
     ck_assert_str_eq(pe_version(), PE_VERSION);
 }
@@ -215,6 +272,7 @@ Suite *error_suite(void) {
     tcase_add_test(tests, text_becomes_one_line_of_valid_utf8);
     tcase_add_test(tests, every_code_has_its_own_slug_and_title);
     tcase_add_test(tests, codes_of_the_embedding_program_pass);
+    tcase_add_loop_test(tests, a_chain_is_checked_once, 0, 6);
     tcase_add_test(tests, version_is_the_one_of_the_header);
     suite_add_tcase(suite, tests);
     return suite;
