@@ -86,7 +86,7 @@ int launch_call(struct launch *launch, const struct config_command *command, str
     }
     int status = LAUNCH_EXIT_FAILED;
     if (command->call_body == NULL || feed_file(call, command->call_body, err) == PE_OK) {
-        status = answer(call, strcmp(head.method, "HEAD") != 0);
+        status = answer(call, strncmp(command->call, "HEAD ", 5) != 0);
     }
     call_close(call);
     return status;

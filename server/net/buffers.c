@@ -6,7 +6,7 @@
  * so sizes that are not asked for any more do not stay. Rejected: lists inside of the free blocks, which
  * touch a cold page of each block on the way.
  */
-#define _DEFAULT_SOURCE /* madvise */
+#define _DEFAULT_SOURCE /* madvise; NOLINT(bugprone-reserved-identifier): named by the C library */
 
 #include "buffers.h"
 
@@ -165,6 +165,8 @@ size_t buffers_kept(struct buffers *buffers) {
 }
 
 void buffers_tune_malloc(void) {
+    /* NOLINTBEGIN(concurrency-mt-unsafe): before there are threads */
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    /* NOLINTEND(concurrency-mt-unsafe) */
 }

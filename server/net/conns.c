@@ -90,13 +90,17 @@ static bool left_unseen(const struct conn *conn) {
     return (conn->phase == CONN_HEADER || conn->phase == CONN_BODY) && peek(conn) == 0;
 }
 
+static void sweep_one(const struct conns *conns, struct conn *conn, int64_t now_ns) {
+    conn->left = left_unseen(conn);
+    if (conn->left || is_slow(conns, conn, now_ns - conn->since_ns)) {
+        conn_cut(conn);
+    }
+}
+
 void conns_sweep(struct conns *conns, int64_t now_ns) {
     for (struct conn *conn = conns->first; conn != NULL; conn = conn->next) {
         if (!conn->cut) {
-            conn->left = left_unseen(conn);
-            if (conn->left || is_slow(conns, conn, now_ns - conn->since_ns)) {
-                conn_cut(conn);
-            }
+            sweep_one(conns, conn, now_ns);
         }
     }
 }

@@ -200,14 +200,12 @@ static const struct head_row head_rows[] = {
     {"X-Posenc-Dtype", offsetof(struct call_head, raw_dtype), false},
 };
 
-static void check_single(const struct gate_request *request, struct gate_result *result) {
-    for (size_t r = 0; r < PE_COUNT(head_rows); r++) {
-        size_t n = 0;
-        for (size_t i = 0; i < request->n_headers && !head_rows[r].list; i++) {
-            n += same(&request->headers[i], head_rows[r].name) ? 1 : 0;
-            if (n > 1) {
-                refuse_field(result, SERVER_BAD_REQUEST, &request->headers[i], "was sent more than once");
-            }
+static void check_single(const struct gate_request *request, const char *name, struct gate_result *result) {
+    size_t n = 0;
+    for (size_t i = 0; i < request->n_headers; i++) {
+        n += same(&request->headers[i], name) ? 1 : 0;
+        if (n > 1) {
+            refuse_field(result, SERVER_BAD_REQUEST, &request->headers[i], "was sent more than once");
         }
     }
 }
@@ -234,7 +232,11 @@ void gate_check(const struct gate_request *request, struct gate_result *result) 
     }
     check_framing(request, &framing, result);
     check_target(request->target, result);
-    check_single(request, result);
+    for (size_t i = 0; i < PE_COUNT(head_rows); i++) {
+        if (!head_rows[i].list) {
+            check_single(request, head_rows[i].name, result);
+        }
+    }
 }
 
 /* ---- The head ------------------------------------------------------------------------------------------ */

@@ -24,7 +24,7 @@ struct http_options {
 };
 
 /* HANDLE: bound, and served by a thread of its own from now on. */
-int http_open(struct http **http, const struct http_options *options, struct pe_error *err) PE_CHECKED;
+int http_open(struct http **out, const struct http_options *options, struct pe_error *err) PE_CHECKED;
 /* The address that it really has. */
 const char *http_address(const struct http *http);
 /* Any thread. No more connections; what is in flight may take until `timeout_ns` from now. */

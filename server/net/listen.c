@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -62,8 +63,22 @@ static bool is_wildcard6(const char *host) {
     return host[0] == '\0' || strcmp(host, "::") == 0;
 }
 
-/* The socket; -1 with *cause a text. */
-static int bind_address(const struct config_address *address, const char **cause, bool *taken) {
+struct refusal {
+    bool taken;
+    char cause[128];
+};
+
+static void explain(struct refusal *refusal, int error) {
+    refusal->taken = error == EADDRINUSE;
+    if (refusal->taken) {
+        snprintf(refusal->cause, sizeof refusal->cause, "the address is in use");
+    } else if (strerror_r(error, refusal->cause, sizeof refusal->cause) != 0) {
+        snprintf(refusal->cause, sizeof refusal->cause, "error %d", error);
+    }
+}
+
+/* The socket; -1 with the refusal filled. */
+static int bind_address(const struct config_address *address, struct refusal *refusal) {
     /* No host means all addresses: "::" first, which is both versions. */
     const char *hosts[2] = {address->host, NULL};
     if (is_wildcard6(address->host)) {
@@ -74,7 +89,7 @@ static int bind_address(const struct config_address *address, const char **cause
         struct addrinfo *list = NULL;
         int status = resolve(hosts[i], address->port, &list);
         if (status != 0) {
-            *cause = gai_strerror(status);
+            snprintf(refusal->cause, sizeof refusal->cause, "%s", gai_strerror(status));
             continue;
         }
         int fd = bind_any(list);
@@ -83,8 +98,7 @@ static int bind_address(const struct config_address *address, const char **cause
         if (fd >= 0) {
             return fd;
         }
-        *cause = error == EADDRINUSE ? "the address is in use" : strerror(error);
-        *taken = error == EADDRINUSE;
+        explain(refusal, error);
         if (error != EAFNOSUPPORT && error != EADDRNOTAVAIL) {
             break;
         }
@@ -116,16 +130,16 @@ char *listen_peer_name(const struct sockaddr *peer, char *text) {
 
 int listen_open(struct listener *listener, const char *address, const char *option, struct pe_error *err) {
     struct config_address parts;
-    const char *cause = "no such address";
-    bool taken = false;
+    struct refusal refusal = {0};
     *listener = (struct listener){.fd = -1};
     if (config_address_parse(address, &parts, err) != PE_OK) {
         return pe_error_at(err, option);
     }
-    listener->fd = bind_address(&parts, &cause, &taken);
+    listener->fd = bind_address(&parts, &refusal);
     if (listener->fd < 0) {
-        return pe_fail(err, taken ? PE_ERR_CONFLICT : PE_ERR_RANGE, option, "cannot listen on %s: %s",
-                       address, cause);
+        refusal.cause[0] = (char)tolower((unsigned char)refusal.cause[0]);
+        return pe_fail(err, refusal.taken ? PE_ERR_CONFLICT : PE_ERR_RANGE, option, "cannot listen on %s: %s",
+                       address, refusal.cause);
     }
     struct sockaddr_storage bound;
     socklen_t size = sizeof bound;

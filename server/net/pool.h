@@ -41,7 +41,7 @@ struct pool_options {
 };
 
 /* HANDLE. PE_ERR_MEMORY when the system gives no more threads. */
-int pool_open(struct pool **pool, const struct pool_options *options, struct pe_error *err) PE_CHECKED;
+int pool_open(struct pool **out, const struct pool_options *options, struct pe_error *err) PE_CHECKED;
 /* Runs what is queued, then ends the threads. NULL is allowed. */
 void pool_close(struct pool *pool);
 size_t pool_n_workers(const struct pool *pool);

@@ -261,12 +261,9 @@ static void refuse_stream(struct request *request) {
 static void first_returned(struct request *request) {
     stream_filled(request->stream);
     request->deadline_ns = NEVER;
-    if (request->gone) {
-        request->phase = REQUEST_READY;
-    } else if (request->late || call_stopped(request->call)) {
+    request->phase = REQUEST_READY;
+    if (!request->gone && (request->late || call_stopped(request->call))) {
         refuse_stream(request);
-    } else {
-        request->phase = REQUEST_READY;
     }
 }
 
