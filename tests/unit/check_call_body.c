@@ -370,6 +370,7 @@ Suite *call_body_suite(void) {
     Suite *suite = suite_create("call_body");
     TCase *tests = tcase_create("bodies");
     suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, bodies_in_pieces_of_any_size);
     tcase_add_test(tests, gzip_in_pieces);

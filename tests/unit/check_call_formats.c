@@ -39,7 +39,7 @@ static const struct {
 } ops[] = {
     {"encode", "GET /v1/encode?type=sinusoidal&d_model=6&positions=0:5", NULL, "vectors", 2},
     {"encode batch", "GET /v1/encode?type=random&d_model=3&positions=[[0,1],[4,5]]", NULL, "vectors", 3},
-    {"encode stream", "GET /v1/encode?type=sinusoidal&d_model=64&positions=0:5000", NULL, "vectors", 2},
+    {"encode stream", "GET /v1/encode?type=sinusoidal&d_model=64&positions=0:2100", NULL, "vectors", 2},
     {"apply", "POST /v1/apply?", "{\"encoding\":\"vaswani\",\"embeddings\":[[1,2.5],[-3,4],[0.125,6]]}",
      "embeddings", 2},
     {"attention", "POST /v1/attention?", "{\"q\":[[1,2],[3,4]],\"k\":[[1,0.5],[0,1]],\"mask\":\"causal\"}",
@@ -122,7 +122,7 @@ static void expect_406(const struct call_try *try, int dtype, int rank) {
 
 /* ---- Out ----------------------------------------------------------------------------------------------- */
 
-#define MOST (5000 * 64)
+#define MOST (2100 * 64)
 
 static size_t wanted_read(size_t op, double *wanted) {
     char request[200];
@@ -298,6 +298,7 @@ Suite *call_formats_suite(void) {
     Suite *suite = suite_create("call_formats");
     TCase *tests = tcase_create("formats");
     suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 60); /* sanitizers take their time */
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, matrix_out, 0, (int)PE_COUNT(ops));
     tcase_add_test(tests, matrix_in);

@@ -345,6 +345,7 @@ Suite *call_http_suite(void) {
     Suite *suite = suite_create("call_http");
     TCase *tests = tcase_create("methods and headers");
     suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, unknown_paths);
     tcase_add_test(tests, targets_in_other_spellings);

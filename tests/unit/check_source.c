@@ -199,6 +199,7 @@ Suite *source_suite(void) {
     Suite *suite = suite_create("source");
     TCase *tests = tcase_create("sources");
     suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, pulled_in_pieces);
     tcase_add_test(tests, longest_numbers);
