@@ -259,7 +259,7 @@ static int mask_make(struct pe_arena *arena, struct pe_positions *out, const str
     }
     const size_t batch = mask->rank == 2 ? mask->dim[0] : 0, length = mask->dim[mask->rank - 1];
     const double padding_idx = given(rule, ROW_PADDING_IDX) ? (double)rule->padding_idx : 1;
-    for (size_t b = 0; b < (batch ? batch : 1); b++) {
+    for (size_t b = 0; length && b < (batch ? batch : 1); b++) { /* [B, 0] may have any B */
         mask_apply(values + b * length, length, rule->rule, padding_idx);
     }
     *out =

@@ -227,7 +227,8 @@ int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor
     struct pe_apply_args args;
     *work = (struct pe_work){0};
     *out = (struct pe_tensor){0};
-    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) || shape_check(&args, err)) {
+    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) ||
+        (args.dtype && pe_dtype_check(args.dtype, err)) || shape_check(&args, err)) {
         return err->code;
     }
     struct apply *op = pe_arena_array(arena, 1, sizeof *op, err);

@@ -116,7 +116,7 @@ static int sum_source(struct pe_reader *r, struct source *out, const struct sour
     if (pe_tensor_alloc(r->arena, &sum, a->real, 2, (size_t[2]){a->batch * a->keys, width}, err)) {
         return pe_error_at(err, "embeddings");
     }
-    for (size_t b = 0; b < a->batch; b++) {
+    for (size_t b = 0; n && b < a->batch; b++) { /* [B, 0, D] may have any B */
         pe_vector_add(a->real, (unsigned char *)sum.data + b * n * a->real_size,
                       x->data + b * x->batch * a->real_size, p->data + b * p->batch * a->real_size, n);
     }

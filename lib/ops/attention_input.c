@@ -282,7 +282,7 @@ int pe_attention_read(struct pe_arena *arena, struct pe_attention *a, const stru
     struct pe_reader r = {.arena = arena, .args = args, .a = a};
     r.outputs = args->outputs ? args->outputs : PE_ATTENTION_WEIGHTS;
     dtype_choose(a, args);
-    if (outputs_check(&r, err)) {
+    if ((args->dtype && pe_dtype_check(args->dtype, err)) || outputs_check(&r, err)) {
         return err->code;
     }
     bool embedded = args->embeddings && !args->q;

@@ -17,7 +17,7 @@ struct encode {
 
 int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                     struct pe_error *err) {
-    if (err->code) {
+    if (err->code || pe_dtype_check(dtype, err)) {
         return err->code;
     }
     const struct pe_encoding *row = pe_plan_row(plan);

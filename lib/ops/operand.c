@@ -29,6 +29,15 @@ int pe_args_copy(void *ours, size_t size, const void *theirs, size_t their_size,
     return PE_OK;
 }
 
+int pe_dtype_check(enum pe_dtype dtype, struct pe_error *err) {
+    if (pe_dtype_size(dtype)) {
+        return PE_OK;
+    }
+    return pe_fail(err, PE_ERR_DTYPE, "dtype", "got %d, allowed are %s, %s, %s and %s", (int)dtype,
+                   pe_dtype_name(PE_DTYPE_F64), pe_dtype_name(PE_DTYPE_F32), pe_dtype_name(PE_DTYPE_F16),
+                   pe_dtype_name(PE_DTYPE_BF16));
+}
+
 /* A view of posted bytes may start at any address. */
 static int align(struct pe_arena *arena, struct pe_tensor *tensor, struct pe_error *err) {
     if ((uintptr_t)tensor->data % pe_dtype_size(tensor->dtype) == 0) {

@@ -11,6 +11,9 @@
  * the rest is cleared. A newer one may ask for what this library does not know: only zeros may be there. */
 int pe_args_copy(void *ours, size_t size, const void *theirs, size_t their_size, struct pe_error *err);
 
+/* PE_ERR_DTYPE at `dtype` when that is none of the types. */
+int pe_dtype_check(enum pe_dtype dtype, struct pe_error *err);
+
 /* A posted tensor, checked and ready for arithmetic in `real` (float32 or float64). */
 struct pe_operand {
     struct pe_tensor tensor; /* aligned, of dtype real: a view of what was posted, or an arena copy */

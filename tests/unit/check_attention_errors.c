@@ -163,6 +163,27 @@ START_TEST(memory_is_checked_first) {
 }
 END_TEST
 
+START_TEST(types_are_those_there_are) {
+    struct pe_tensor *q = SHAPE(2, 3, 4);
+    refused(ARGS(.q = q, .k = q, .dtype = PE_DTYPE_COUNT), PE_ERR_DTYPE, "dtype",
+            "got 5, allowed are float64");
+    refused(ARGS(.q = q, .k = q, .dtype = (enum pe_dtype)1000), PE_ERR_DTYPE, "dtype", "got 1000");
+}
+END_TEST
+
+/* Sequences without tokens are as many as their shape says, which costs nothing to say. */
+START_TEST(many_empty_sequences_take_no_time) {
+    struct pe_tensor *x = SHAPE(3, 2147483647, 0, 4);
+    struct pe_spec spec;
+    struct pe_plan *plan;
+    ck_assert(!pe_spec_init(arena, &spec, "sinusoidal", &err) &&
+              !pe_spec_set(arena, &spec, "d_model", "4", &err) && !pe_plan_open(&plan, &spec, &err));
+    accepted(ARGS(.plan = plan, .embeddings = x, .outputs = 0x3f));
+    ck_assert_uint_eq(work.n_parts, 0);
+    pe_plan_close(plan);
+}
+END_TEST
+
 /* A caller's struct from an older header is shorter; one from a newer header may only ask for nothing new. */
 START_TEST(arguments_of_other_versions) {
     struct {
@@ -193,6 +214,8 @@ Suite *attention_errors_suite(void) {
     tcase_add_test(tests, nothing_overflows);
     tcase_add_test(tests, encodings_in_their_place);
     tcase_add_test(tests, memory_is_checked_first);
+    tcase_add_test(tests, types_are_those_there_are);
+    tcase_add_test(tests, many_empty_sequences_take_no_time);
     tcase_add_test(tests, arguments_of_other_versions);
     suite_add_tcase(suite, tests);
     return suite;

@@ -185,6 +185,9 @@ START_TEST(none_makes_no_vectors) {
     ck_assert_uint_eq(pe_plan_width(plan), 0);
     ck_assert_int_eq(spec.encoding->family, PE_FAMILY_NONE);
     ck_assert_int_eq(pe_encode_check(plan, &at, PE_DTYPE_F32, &err), PE_ERR_UNSUPPORTED);
+    err.code = PE_OK;
+    ck_assert_int_eq(pe_encode_check(plan, &at, PE_DTYPE_NONE, &err), PE_ERR_DTYPE);
+    ck_assert_str_eq(err.path, "dtype");
     pe_plan_close(plan);
 }
 END_TEST

@@ -149,6 +149,17 @@ START_TEST(masks_may_have_holes_and_one_axis) {
 }
 END_TEST
 
+/* Rows without tokens are as many as their shape says, which costs nothing to say. */
+START_TEST(many_empty_rows_take_no_time) {
+    struct pe_tensor mask = {
+        .data = &(double){0}, .dtype = PE_DTYPE_F64, .rank = 2, .dim = {SIZE_MAX / 2, 0}};
+    struct pe_positions positions;
+    struct pe_error err = {0};
+    ck_assert_int_eq(make(&positions, &(struct given){.mask = &mask, .rule = "opt"}, &err), PE_OK);
+    ck_assert_uint_eq(pe_positions_count(&positions), 0);
+}
+END_TEST
+
 START_TEST(masks_are_zeros_and_ones) {
     static const double wrong[] = {2, -1, 0.5, 1.0000000000000002};
     for (size_t i = 0; i < PE_COUNT(wrong); i++) {
@@ -408,6 +419,7 @@ Suite *positions_rule_suite(void) {
     tcase_add_test(tests, transformers_17866_left_padding_bloom);
     tcase_add_test(tests, bert_does_not_look_at_the_mask);
     tcase_add_test(tests, masks_may_have_holes_and_one_axis);
+    tcase_add_test(tests, many_empty_rows_take_no_time);
     tcase_add_test(tests, masks_are_zeros_and_ones);
     tcase_add_test(tests, masks_have_one_or_two_axes);
     tcase_add_test(tests, olmo_core_503_packed_documents);
