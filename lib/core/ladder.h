@@ -14,7 +14,7 @@ struct pe_ladder {
     struct pe_wide turns, ratio;
 };
 
-/* The first rung, t_0 = 1/(2*pi). 1 <= base < infinity, num <= 2^20, 1 <= den <= 2^20. */
+/* The first rung, t_0 = 1/(2*pi). 1 <= base < infinity, den >= 1, num/den <= 4. */
 void pe_ladder_start(struct pe_ladder *ladder, double base, uint32_t num, uint32_t den);
 void pe_ladder_next(struct pe_ladder *ladder);
 /* turns [n]: the whole ladder. */

@@ -10,8 +10,7 @@
 /* Philox4x32-10: 128 random bits for each of the 2^128 counters of a key. */
 void pe_philox(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
 /* Numbers of mean 0 and standard deviation std from four random words, within 1 ulp. */
-double pe_random_uniform(const uint32_t words[4],
-                         double std); /* in [-sqrt(3) std, sqrt(3) std); words 0, 1 */
-double pe_random_gaussian(const uint32_t words[4], double std); /* at most 8.66 std in size */
+double pe_random_uniform(const uint32_t words[4], double std);  /* |x| <= sqrt(3) std; from words 0 and 1 */
+double pe_random_gaussian(const uint32_t words[4], double std); /* |x| < 8.66 std */
 
 #endif

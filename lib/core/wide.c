@@ -296,7 +296,8 @@ unsigned pe_wide_round(struct pe_wide *out, const struct pe_wide *a) {
 
 /* ---- Functions ----------------------------------------------------------------------------------------- */
 
-/* v = m * 2^k with m in (3/4, 3/2]; ln m = 2 atanh(y), y = (m-1)/(m+1), |y| <= 1/5. */
+/* v = m * 2^k with m in (3/4, 3/2]; ln m = 2 atanh(y), y = (m-1)/(m+1), |y| <= 1/5. Error: some 100 terms are
+ * cut, 2^-441; k ln 2 is right to two units of its last bit, and at most half of it cancels. */
 void pe_wide_log(struct pe_wide *out, double value) {
     const struct pe_wide one = pe_wide_of(1);
     struct pe_wide m = pe_wide_of(value), below, above, y, power, sum, term;
@@ -321,7 +322,9 @@ void pe_wide_log(struct pe_wide *out, double value) {
     pe_wide_add(out, &sum, &term);
 }
 
-/* a = n ln 2 + r, |r| <= 0.35; e^r by its series at r/256, squared 8 times. */
+/* a = n ln 2 + r, |r| <= 0.35; e^r by its series at r/256, squared 8 times. Error: n ln 2 is below
+ * 2^12 and right to two units of its last bit, 2^-435; some 50 terms of the series are cut, and each squaring
+ * doubles what is there: 50 * 2^8 units, 2^-434. */
 void pe_wide_exp(struct pe_wide *out, const struct pe_wide *a) {
     double quotient = pe_wide_double(a) * 1.4426950408889634;
     int32_t n = (int32_t)(quotient < 0 ? quotient - 0.5 : quotient + 0.5);

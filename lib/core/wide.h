@@ -33,7 +33,7 @@ void pe_wide_mul_small(struct pe_wide *out, const struct pe_wide *a, uint32_t b)
 void pe_wide_div_small(struct pe_wide *out, const struct pe_wide *a, uint32_t b);        /* b > 0 */
 void pe_wide_div(struct pe_wide *out, const struct pe_wide *a, const struct pe_wide *b); /* b not zero */
 
-/* Cut to a double: a first approximation. 0 below 2^-1000. */
+/* Cut to a double: a first approximation. |a| < 2^1024; 0 below 2^-1000. */
 double pe_wide_double(const struct pe_wide *a);
 /* The top 64 bits of the mantissa; 0 for zero. */
 uint64_t pe_wide_top(const struct pe_wide *a);
@@ -43,7 +43,7 @@ bool pe_wide_fixed(const struct pe_wide *a, int shift, uint64_t m[4]);
 /* The nearest whole number to a >= 0 (exponent < 448) into out; returns its two lowest bits. */
 unsigned pe_wide_round(struct pe_wide *out, const struct pe_wide *a);
 
-/* Natural logarithm of 1 <= value < infinity, and e^a for |a| < 2^20: relative error below 2^-430. */
+/* Natural logarithm of 1 <= value < infinity, and e^a for |a| < 2^12: relative error below 2^-430. */
 void pe_wide_log(struct pe_wide *out, double value);
 void pe_wide_exp(struct pe_wide *out, const struct pe_wide *a);
 /* sin and cos of 0 <= a <= 1, relative error below 2^-430 however small a is. */

@@ -152,9 +152,8 @@ const struct pe_encoding pe_naive = {
             .type = "naive",
             .title = "Naive attempts",
             .doc = "Three attempts that fail: the position itself grows without bound, the position divided "
-                   "by the "
-                   "length changes its step with the length, and the bits of the position jump from one "
-                   "neighbour to the next.",
+                   "by the length changes its step with the length, and the bits of the position jump from "
+                   "one neighbour to the next.",
             .reference = "Kazemnejad 2019, Transformer Architecture: The Positional Encoding",
             .family = PE_FAMILY_ABSOLUTE,
             .params_size = sizeof(struct naive),

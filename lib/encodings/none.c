@@ -15,9 +15,8 @@ const struct pe_encoding pe_none = {
         {
             .type = "none",
             .title = "No positional encoding",
-            .doc = "Adds nothing: attention then sees a set of tokens, not a sequence, but for what a causal "
-                   "mask "
-                   "tells. The control for every comparison.",
+            .doc = "Nothing is added: attention then sees a set of tokens, not a sequence, but for what a "
+                   "causal mask tells. The control for every comparison.",
             .reference = "Haviv et al. 2022, arXiv:2203.16634; Kazemnejad et al. 2023, arXiv:2305.19466",
             .family = PE_FAMILY_NONE,
             .params_size = sizeof(struct none),

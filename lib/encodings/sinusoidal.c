@@ -37,8 +37,7 @@ static const struct pe_choice layouts[] = {
      "s0 c0 s1 c1 ...: the paper, the Annotated Transformer and PyTorch tutorials, ESPnet, keras-hub"},
     {"halves", LAYOUT_HALVES,
      "s0 s1 ... c0 c1 ...: tensor2tensor, fairseq, Marian, Pegasus, RoFormer, M2M100 and NLLB, Whisper, "
-     "diffusion "
-     "timesteps"},
+     "diffusion timesteps"},
     {NULL, 0, NULL}};
 static const struct pe_choice orders[] = {
     {"sin_cos", ORDER_SIN_COS, "sines first: nearly all"},

@@ -20,8 +20,7 @@ struct pe_elements {
 
 /* out->rank and out->dim are set, and `bytes` holds that many elements: sets out's dtype and data. A VIEW
  * where the elements lie as a tensor wants them, else an ARENA copy. Numbers that are not floats become
- * float64: PE_ERR_RANGE at the first that would not be exact, PE_ERR_FORMAT at a boolean that is not 0 or 1.
- */
+ * float64: PE_ERR_RANGE at the first that would not be exact, PE_ERR_FORMAT at a boolean not 0 or 1. */
 int pe_elements_read(struct pe_arena *arena, struct pe_tensor *out, const struct pe_elements *elements,
                      const void *bytes, struct pe_error *err) PE_CHECKED;
 /* 0xFEFF is stored as FF FE here. */

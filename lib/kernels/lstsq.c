@@ -5,13 +5,12 @@
  *     a.P = Q.[R; 0]     Householder reflections, always on the longest column left, so that |diagonal of R|
  *                        falls and the rank r shows: where it drops below rounding of the largest
  *     R^T = Z.[S; 0]     the same without exchange: R [r, n] = S^T.Z^T, which leaves the n - r directions
- * that a does not see as the last columns of Z x   = P.Z.[S^-T.(Q^T b)_r ; 0]      nothing along those
- * directions: the smallest norm
+ *                        that a does not see as the last columns of Z
+ *     x = P.Z.[S^-T.(Q^T b)_r ; 0]               nothing along those directions: the smallest norm
  *
  * A library's singular values would judge the rank a little better, but its bits depend on the processor it
- * was tuned for. The order of sums here is that of
- * pe_vector_dot: the same bits everywhere, so that a
- * result may be cached by its request.
+ * was tuned for. The order of sums here is that of pe_vector_dot: the same bits everywhere, so that a result
+ * may be cached by its request.
  */
 #include "kernels/lstsq.h"
 

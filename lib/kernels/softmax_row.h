@@ -54,8 +54,8 @@ static inline REAL NAMED(power)(REAL x) {
     memcpy(&x_bits, &x, sizeof x_bits);
     memcpy(&lowest_bits, &lowest, sizeof lowest_bits);
     e_bits += n_bits << FRACTION; /* e * 2^n: n onto the exponent; what TO_HALF added falls off the end */
-    /* The bits of positive floats are in their order: 1 when |x| > |LOWEST|, from the sign of a difference.
-     */
+    /* The bits of positive floats are in their order, so the sign of a difference says: 1 when |x| >
+     * |LOWEST|. */
     BITS is_lower = ((lowest_bits & MAGNITUDE) - (x_bits & MAGNITUDE)) >> (8 * sizeof(BITS) - 1);
     e_bits &= is_lower - 1;
     memcpy(&e, &e_bits, sizeof e);

@@ -70,8 +70,7 @@ static void apply_part(const void *state, size_t part) {
     }
 }
 
-/* ---- What could overflow --------------------------------------------------------------------------------
- */
+/* ---- What could overflow ------------------------------------------------------------------------------- */
 
 /* Element i of the result is infinite. */
 static int overflow_fail(const struct apply *op, const struct pe_tensor *embeddings, size_t i,
@@ -134,8 +133,7 @@ static int overflow_check(struct pe_arena *arena, struct apply *op, const struct
     return overflow_search(op, &x->tensor, err);
 }
 
-/* ---- Opening --------------------------------------------------------------------------------------------
- */
+/* ---- Opening ------------------------------------------------------------------------------------------- */
 
 static int shape_check(const struct pe_apply_args *args, struct pe_error *err) {
     if (!args->embeddings) {

@@ -27,8 +27,7 @@ int pe_reader_positions(const struct pe_reader *r, struct pe_error *err) {
     return PE_OK;
 }
 
-/* ---- Posted q, k, v -------------------------------------------------------------------------------------
- */
+/* ---- Posted q, k, v ------------------------------------------------------------------------------------ */
 
 static int rank_check(const struct pe_tensor *tensor, const char *field, int rank, struct pe_error *err) {
     char shape[128];
@@ -142,8 +141,7 @@ static int posted_read(struct pe_reader *r, struct pe_error *err) {
     return PE_OK;
 }
 
-/* ---- The rest -------------------------------------------------------------------------------------------
- */
+/* ---- The rest ------------------------------------------------------------------------------------------ */
 
 static int bias_read(struct pe_reader *r, struct pe_error *err) {
     const struct pe_tensor *in = r->args->bias;

@@ -134,8 +134,7 @@ static void shift_part(const void *state, size_t part) {
     residuals(op);
 }
 
-/* ---- Opening --------------------------------------------------------------------------------------------
- */
+/* ---- Opening ------------------------------------------------------------------------------------------- */
 
 static int args_check(const struct pe_shift_args *args, struct pe_error *err) {
     if (!args->plan) {
