@@ -104,6 +104,13 @@ $(B)/%.o: %.c $(B)/flags
 	@echo "  CC $(FLAVOUR) $<"
 	@$(COMPILE) $(if $(filter lib/kernels/%,$<),$(KERNEL_OPT)) $(INC_$(firstword $(subst /, ,$<))) -MMD -MP -c -o $@ $<
 
+# The commit, for --version and the metrics: compiled in again when there is a new one.
+COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+ifneq ($(COMMIT),)
+$(B)/server/config_print.o: private CPPFLAGS += -DPE_COMMIT='"$(COMMIT)"'
+$(B)/server/config_print.o: $(wildcard .git/logs/HEAD)
+endif
+
 # Files that are part of the program: their bytes as an object.
 $(B)/config/%.o: config/%.json
 	@mkdir -p $(@D)
