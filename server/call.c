@@ -13,6 +13,10 @@
 #include <string.h>
 #include <time.h>
 
+/* Estimates: numbers as text, and what is too long to be done between other requests. */
+#define WRITE_NS_PER_BYTE 2.0
+#define LONG_REPLY_NS     100e3
+
 int64_t call_now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -223,6 +227,24 @@ static int plan_reply(struct call *call) {
     return PE_OK;
 }
 
+static void run_nothing(const void *state, size_t part) {
+    (void)state;
+    (void)part;
+}
+
+/* The task's work with the cost of writing its reply, which happens where the work ends. A long reply to no
+ * work is work, too: it must not be written where others wait. */
+static struct pe_work work_and_reply(const struct call *call) {
+    struct pe_work work = call->task.work;
+    double write_ns = call->reply.stream ? 0 : (double)call->bound * WRITE_NS_PER_BYTE;
+    if (!work.n_parts && write_ns >= LONG_REPLY_NS) {
+        work.n_parts = 1;
+        work.run = run_nothing;
+    }
+    work.cost_ns += write_ns;
+    return work;
+}
+
 static int finish_op(struct call *call) {
     struct task *task = &call->task;
     if (bind_task(call))
@@ -236,7 +258,7 @@ static int finish_op(struct call *call) {
         call_reply_headers(call);
         return PE_OK;
     }
-    call->work = task->work;
+    call->work = work_and_reply(call);
     return PE_OK;
 }
 
