@@ -37,6 +37,8 @@
  */
 #include "core/phase.h"
 
+#include "core/bits.h"
+
 #include <string.h>
 
 #define BOUND 32
@@ -48,124 +50,9 @@
 #define INLINE inline
 #endif
 
-/* ---- 64 x 64 -> 128 bits ------------------------------------------------------------------------------- */
-
-#if defined(__SIZEOF_INT128__) && !defined(PE_PORTABLE)
-__extension__ typedef unsigned __int128 uint128;
-
-static INLINE uint64_t mul_high(uint64_t a, uint64_t b, uint64_t *low) {
-    uint128 product = (uint128)a * b;
-    *low = (uint64_t)product;
-    return (uint64_t)(product >> 64);
-}
-#else
-static INLINE uint64_t mul_high(uint64_t a, uint64_t b, uint64_t *low) {
-    uint64_t a0 = a & UINT32_MAX, a1 = a >> 32, b0 = b & UINT32_MAX, b1 = b >> 32;
-    uint64_t cross = a1 * b0 + (a0 * b0 >> 32);
-    uint64_t middle = a0 * b1 + (cross & UINT32_MAX);
-    *low = a * b;
-    return a1 * b1 + (cross >> 32) + (middle >> 32);
-}
-#endif
-
 static INLINE uint64_t mul_top(uint64_t a, uint64_t b) {
     uint64_t low;
-    return mul_high(a, b, &low);
-}
-
-/* Index of the highest one bit of 0 < v < 2^63, from the exponent of v as a double. Clearing the bit below
- * the highest keeps the conversion from rounding up to the next power of two. */
-static INLINE int top_bit(uint64_t v) {
-    double d = (double)(int64_t)(v & ~(v >> 1));
-    uint64_t bits;
-    memcpy(&bits, &d, sizeof bits);
-    return (int)(bits >> 52) - 1023;
-}
-
-/* ---- Frequencies and positions ------------------------------------------------------------------------- */
-
-void pe_turn_of(struct pe_turn *turn, const struct pe_wide *turns) {
-    turn->exact = *turns;
-    memset(turn->fraction, 0, sizeof turn->fraction);
-    if (turns->exponent <= 0) { /* t < 1 */
-        pe_wide_fixed(turns, 256, turn->fraction);
-    }
-}
-
-/* x. Where one term is so much smaller that it would fall off the end of the other, a stand-in at the end
- * keeps the sum on its side of the larger one: 2 + 1e-300 is not 2. */
-static struct pe_wide place_wide(const struct pe_place *place) {
-    const int32_t far = PE_WIDE_BITS - 8;
-    struct pe_wide x = pe_wide_of(place->position), y = pe_wide_of(place->offset);
-    struct pe_wide scale = pe_wide_of(place->scale);
-    pe_wide_mul(&x, &x, &scale);
-    if (x.sign != 0 && y.sign != 0 && x.exponent < y.exponent - far) {
-        x.exponent = y.exponent - far;
-    }
-    if (x.sign != 0 && y.sign != 0 && y.exponent < x.exponent - far) {
-        y.exponent = x.exponent - far;
-    }
-    pe_wide_add(&x, &x, &y);
-    return x;
-}
-
-/* A whole number below 2^53 in magnitude. Strictly: 2^53 may be a rounded 2^53 + 1. */
-static bool is_whole(double v) {
-    return v > -PE_POSITION_MAX && v < PE_POSITION_MAX && v == (double)(int64_t)v;
-}
-
-/* |x| = m * 2^-fraction_bits, 0 < m < 2^53. Far below 2^-128 nothing of it is left in fixed. */
-static void place_double(struct pe_place *place, uint64_t m, int fraction_bits) {
-    int top = top_bit(m);
-    place->n_fixed = 1;
-    place->fixed[0] = fraction_bits <= 192 ? m : 0;
-    place->fraction_bits = fraction_bits <= 192 ? fraction_bits : 192;
-    place->top = m << (63 - top);
-    place->exponent = top + 1 - fraction_bits;
-}
-
-/* Any x, by wide arithmetic. */
-static void place_general(struct pe_place *place) {
-    struct pe_wide x = place_wide(place);
-    place->zero = x.sign == 0;
-    place->negative = x.sign < 0;
-    place->top = pe_wide_top(&x);
-    place->exponent = x.exponent;
-    place->n_fixed = 1;
-    if (x.exponent > 64 || !pe_wide_fixed(&x, 0, place->fixed)) {
-        pe_wide_fixed(&x, 128, place->fixed);
-        place->n_fixed = 4;
-        place->fraction_bits = 128;
-    }
-}
-
-void pe_place_of(struct pe_place *place, double position, double scale, double offset) {
-    *place = (struct pe_place){.position = position, .scale = scale, .offset = offset};
-    double product = scale * position, x = product + offset, magnitude = x < 0 ? -x : x;
-    uint64_t bits;
-    memcpy(&bits, &magnitude, sizeof bits);
-    int field = (int)(bits >> 52);
-    place->zero = x == 0;
-    place->negative = x < 0;
-    if (is_whole(position) && is_whole(scale) && is_whole(offset) && is_whole(product) && is_whole(x)) {
-        /* whole numbers all the way, the usual case: doubles have computed x exactly */
-        if (x != 0) {
-            place_double(place, (uint64_t)magnitude, 0);
-        }
-    } else if (scale == 1 && offset == 0 && field > 0 && magnitude < PE_POSITION_MAX) {
-        /* x is the position */
-        place_double(place, (bits & (UINT64_MAX >> 12)) | UINT64_C(1) << 52, 1075 - field);
-    } else {
-        place_general(place);
-    }
-}
-
-bool pe_place_is(const struct pe_place *place, int64_t value) {
-    uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-    if (place->zero || value == 0) {
-        return place->zero && value == 0;
-    }
-    return place->fraction_bits == 0 && place->negative == (value < 0) && place->fixed[0] == magnitude;
+    return pe_multiply(a, b, &low);
 }
 
 /* ---- The phase, as a 128-bit fraction of a turn ------------------------------------------------------- */
@@ -174,7 +61,7 @@ bool pe_place_is(const struct pe_place *place, int64_t value) {
 static void add_product(uint64_t *product, uint64_t m, const uint64_t *t, int n, int at) {
     uint64_t carry = 0;
     for (int i = 0; i < n; i++) {
-        uint64_t low, high = mul_high(m, t[i], &low);
+        uint64_t low, high = pe_multiply(m, t[i], &low);
         low += carry;
         high += low < carry;
         product[at + i] += low;
@@ -209,8 +96,8 @@ static INLINE void fraction_of(const struct pe_place *place, const uint64_t t[4]
         return;
     }
     uint64_t x = place->fixed[0], low, unused;
-    uint64_t high = mul_high(x, t[2], &low);
-    f[0] = low + mul_high(x, t[1], &unused);
+    uint64_t high = pe_multiply(x, t[2], &low);
+    f[0] = low + pe_multiply(x, t[1], &unused);
     f[1] = high + (f[0] < low) + x * t[3];
 }
 
@@ -285,8 +172,8 @@ static INLINE bool pair_fast(const struct pe_place *place, const struct pe_turn 
     if (high == 0) {
         return false;
     }
-    int top = top_bit(high); /* at most 61 */
-    uint64_t product_low, product = mul_high(high << (63 - top) | low >> (top + 1), TWO_PI, &product_low);
+    int top = pe_top_bit(high); /* at most 61 */
+    uint64_t product_low, product = pe_multiply(high << (63 - top) | low >> (top + 1), TWO_PI, &product_low);
     int shift = (int)(1 - (product >> 63)); /* a = product * 2^(top - 124) turned into radians */
     octant(product << shift | (product_low >> 63 & (uint64_t)shift), top - 61 - shift, sin, cos);
     unfold(sin, cos, quarter, minus, place->negative);
@@ -315,7 +202,7 @@ static struct value value_of(const struct pe_wide *a) {
 
 static void pair_exact(const struct pe_place *place, const struct pe_turn *turn, struct value *sin,
                        struct value *cos) {
-    struct pe_wide quarters = place_wide(place), whole, s, c;
+    struct pe_wide quarters = pe_place_wide(place), whole, s, c;
     quarters.sign = 1;
     pe_wide_mul(&quarters, &quarters, &turn->exact);
     quarters.exponent += 2;

@@ -39,6 +39,8 @@ struct pe_place {
 };
 
 void pe_place_of(struct pe_place *place, double position, double scale, double offset);
+/* x as a wide number: the sum is cut to 448 bits, but never moved across its larger term. */
+struct pe_wide pe_place_wide(const struct pe_place *place);
 /* Is x this whole number, exactly? */
 bool pe_place_is(const struct pe_place *place, int64_t value);
 
