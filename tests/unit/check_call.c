@@ -215,6 +215,28 @@ START_TEST(options_that_do_not_fit) {
 }
 END_TEST
 
+/* A map that is beyond the type it is asked in is no reply. */
+START_TEST(maps_beyond_float16) {
+    expect("GET "
+           "/v1/shift?type=learned&table=[[0.000001],[1000]]&distance=1&positions=0&dtype=float16&format=raw",
+           400, "nonfinite", "matrix[0][0]", "the result does not fit float16: it came out infinite");
+}
+END_TEST
+
+/* Whatever a text holds, the echo holds it too. */
+START_TEST(texts_come_back) {
+    struct call_try try = {.request = "POST /v1/encode",
+                           .body = "{\"encoding\":{\"type\":\"learned\",\"table\":[[1]],"
+                                   "\"tensor_name\":\"a\\u0001\\\"\\\\\\u007f\\u00e4\\ud83d\\ude00\"},"
+                                   "\"positions\":[0]}"};
+    call_try(&ground, &try);
+    const json_t *echo = json_object_get(try.json, "encoding");
+    ck_assert_str_eq(json_string_value(json_object_get(echo, "tensor_name")),
+                     "a\x01\"\\\x7f\xc3\xa4\xf0\x9f\x98\x80");
+    call_try_close(&try);
+}
+END_TEST
+
 Suite *call_suite(void) {
     Suite *suite = suite_create("call");
     TCase *tests = tcase_create("the service");
@@ -227,5 +249,7 @@ Suite *call_suite(void) {
     tcase_add_test(tests, tables_by_name);
     tcase_add_test(tests, tags_follow_the_table);
     tcase_add_test(tests, options_that_do_not_fit);
+    tcase_add_test(tests, maps_beyond_float16);
+    tcase_add_test(tests, texts_come_back);
     return suite;
 }

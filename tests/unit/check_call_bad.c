@@ -81,7 +81,8 @@ static const struct row queries[] = {
     {GET "type=sinusoidal&d_model=4&positions=0:4&body_dtype=float32", NULL, 400, "unknown_field",
      "body_dtype", NULL},
     {GET "type=none&d_model=4&positions=0:4", NULL, 400, "unknown_field", "d_model", NULL},
-    {GET "type=none&positions=0:4", NULL, 400, "unsupported", "encoding.type", "none makes no vectors; it can: apply, attention"},
+    {GET "type=none&positions=0:4", NULL, 400, "unsupported", "encoding.type",
+     "none makes no vectors; it can: apply, attention"},
     {GET "type=sinusoidal&d_model=4&positions=0:4&format=nope", NULL, 400, "choice", "format",
      "must be one of json, npy, raw, safetensors, csv, got \"nope\""},
     {GET "type=sinusoidal&d_model=4&positions=0:4&dtype=int8", NULL, 400, "choice", "dtype",
@@ -314,6 +315,45 @@ START_TEST(nesting_of_ten_thousand) {
 }
 END_TEST
 
+/* What is no text is refused, and never repeated as it came: every byte of an answer is printable ASCII. */
+START_TEST(bytes_that_are_no_text) {
+    static const struct row rows[] = {
+        {APPLY, "\xff\xfe", 400, "syntax", "body", NULL},
+        {APPLY, "{\"\xff\":1}", 400, "syntax", "body", NULL},
+        {APPLY, "{\"encoding\":\"\xc0\x80\"}", 400, "syntax", "body", NULL},
+        {APPLY, "{\"encoding\":\"\xed\xa0\x80\"}", 400, "syntax", "body", NULL},
+        {APPLY, "{\"encoding\":\"\\ud800\"}", 400, "syntax", "body", NULL},
+        {APPLY, "{\"\\udfff\":1}", 400, "syntax", "body", NULL},
+        {APPLY, "{\"encoding\":\"a\\u0000b\"}", 400, "syntax", "body", NULL},
+        {APPLY, "{\"a\\u0000b\":1}", 400, "syntax", "body", NULL},
+        {APPLY, "{\"encoding\":\"a\nb\"}", 400, "syntax", "body", NULL},
+        {APPLY, "{\"encoding\":\"\\u00e4\\n\\ud83d\\ude00\"}", 400, "unknown_name", "encoding", NULL},
+        {APPLY, "{\"\xc3\xa4\\u0001\":1}", 400, "unknown_field", NULL, NULL},
+        {APPLY, "{\"embeddings\":[[1,\"\xff\"]]}", 400, NULL, NULL, NULL},
+        {APPLY, "{\"embeddings\":[[1,\xff]]}", 400, "syntax", "embeddings[0][1]", NULL},
+        {GET "type=%ff%fe&positions=0", NULL, 400, "unknown_name", "encoding.type", NULL},
+        {GET "type=none&%c3%28=0", NULL, 400, "unknown_field", NULL, NULL},
+        {GET "type=none&positions=\xff", NULL, 400, NULL, NULL, NULL},
+        {"GET /v1/%ff\xc3", NULL, 404, "not_found", "path", NULL},
+        {"B\xff /v1/encode", NULL, 501, "not_implemented", "method", NULL},
+        {"GET /v1/encodings/%f0%9f", NULL, 404, "not_found", "path", NULL},
+    };
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        struct call_try try = {.request = rows[i].request, .body = rows[i].body};
+        call_expect_problem(&ground, &try, rows[i].status, rows[i].slug, rows[i].field, NULL);
+        for (size_t k = 0; k < try.reply_n; k++)
+            ck_assert_msg(try.reply[k] >= 0x20 && try.reply[k] < 0x7f, "%s", try.reply);
+        call_try_close(&try);
+    }
+    struct call_try zero = {.request = APPLY, .body = "{\"encoding\":1\0}", .body_n = 15};
+    call_expect_problem(&ground, &zero, 400, "syntax", "body", NULL);
+    call_try_close(&zero);
+    struct call_try type = {.request = APPLY, .body = "{}", .head.content_type = "text/\xff\x01\""};
+    call_expect_problem(&ground, &type, 415, "media_type", "Content-Type", NULL);
+    call_try_close(&type);
+}
+END_TEST
+
 Suite *call_bad_suite(void) {
     Suite *suite = suite_create("call_bad");
     TCase *tests = tcase_create("bad input");
@@ -322,5 +362,6 @@ Suite *call_bad_suite(void) {
     tcase_add_loop_test(tests, bad_queries, 0, (int)PE_COUNT(queries));
     tcase_add_loop_test(tests, bad_bodies, 0, (int)PE_COUNT(bodies));
     tcase_add_test(tests, nesting_of_ten_thousand);
+    tcase_add_test(tests, bytes_that_are_no_text);
     return suite;
 }

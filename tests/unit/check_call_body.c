@@ -123,6 +123,12 @@ START_TEST(gzip_bomb) {
     ck_assert_int_eq(json_integer_value(json_object_get(try.json, "limit")), 1 << 20);
     ck_assert_int_gt(json_integer_value(json_object_get(try.json, "got")), 1 << 20);
     call_try_close(&try);
+    struct call_try binary = gzipped(body, n);
+    binary.head.content_type = "application/x-npy";
+    call_expect_problem(&ground, &binary, 413, "limit", "body", NULL);
+    ck_assert_str_eq(call_try_text(&binary, "option"), "expanded_bytes");
+    ck_assert_int_le(json_integer_value(json_object_get(binary.json, "got")), (1 << 20) + 65536);
+    call_try_close(&binary);
     free(body);
 }
 END_TEST
