@@ -94,7 +94,10 @@ char *pe_fields_names(const struct pe_field *fields, size_t n, char *text, size_
     for (size_t i = 0, at = 0; i < n; i++) {
         at = append(text, size, at, ", ", fields[i].name);
     }
-    return n ? text : strncpy(text, "none", size);
+    if (n == 0) {
+        append(text, size, 0, "", "none");
+    }
+    return text;
 }
 
 static const char *const kind_words[] = {
@@ -253,11 +256,9 @@ int pe_field_set_ints(const struct pe_field *fields, const struct pe_field *row,
     if (row->kind != PE_KIND_INTS) {
         return wrong_kind(row, "a list", err);
     }
-    for (size_t i = 0; i < value->n; i++) {
+    for (size_t i = 0; i < value->n && !err->code; i++) {
         if (check_bounds(row, (double)value->v[i], err)) {
-            char index[48];
-            snprintf(index, sizeof index, "%s[%zu]", row->name, i);
-            snprintf(err->path, sizeof err->path, "%s", index);
+            snprintf(err->path, sizeof err->path, "%s[%zu]", row->name, i);
             return err->code;
         }
     }

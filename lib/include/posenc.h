@@ -113,7 +113,8 @@ struct pe_allocator {
     void *context;
 };
 
-/* HANDLE. At most `limit` bytes will ever be taken; `allocator` (copied) may be NULL. NULL on failure. */
+/* HANDLE. Its pieces take at most `limit` bytes together; `allocator` (copied) may be NULL. NULL on failure.
+ */
 PE_API struct pe_arena *pe_arena_open(size_t limit, const struct pe_allocator *allocator,
                                       struct pe_error *err);
 PE_API void pe_arena_close(struct pe_arena *arena);
@@ -278,7 +279,9 @@ struct pe_spec {
 /* All parameters at their defaults. PE_ERR_UNKNOWN_NAME at `type`. */
 PE_API int pe_spec_init(struct pe_arena *arena, struct pe_spec *spec, const char *type,
                         struct pe_error *err) PE_CHECKED;
-/* Sets one parameter from text, as a query string would. Lists by comma. */
+/* Sets one parameter from text, as a query string would. Lists by comma. What the text becomes is ARENA
+ * memory. PE_ERR_UNKNOWN_FIELD, PE_ERR_CONFLICT for a second setting, and what is wrong with the value, at
+ * `name`. */
 PE_API int pe_spec_set(struct pe_arena *arena, struct pe_spec *spec, const char *name, const char *text,
                        struct pe_error *err) PE_CHECKED;
 /* Gives a tensor parameter (VIEW; must outlive the plan). */
@@ -289,7 +292,7 @@ PE_API int pe_spec_set_tensor(struct pe_spec *spec, const char *name, const stru
 PE_API int pe_spec_fit(struct pe_spec *spec, size_t width, size_t length, struct pe_error *err) PE_CHECKED;
 
 /* HANDLE, reference counted: parameters checked, frequencies precomputed; immutable, shareable between
- * threads. Tensors given to the spec stay VIEWS. */
+ * threads. Tensors and texts of the spec stay VIEWS. Errors are at the parameter's name. */
 struct pe_plan;
 PE_API int pe_plan_open(struct pe_plan **plan, const struct pe_spec *spec, struct pe_error *err) PE_CHECKED;
 PE_API struct pe_plan *pe_plan_share(struct pe_plan *plan); /* one more reference; returns plan */
@@ -299,9 +302,10 @@ PE_API size_t pe_plan_width(const struct pe_plan *plan); /* width of a vector; 0
 
 /* ---- Work: what an operation still has to compute ------------------------------------------------------ */
 
-/* Everything that can fail has happened and all memory is reserved. The parts are independent, may run in
- * any order on any threads, each once; their number does not depend on the number of threads, so neither do
- * the bits. */
+/* Everything that can fail has happened and all memory is reserved; the plan, tensors and positions that the
+ * work was opened with are VIEWS and must outlive it, as must the arena. The parts are independent, may run
+ * in any order on any threads, each once; their number does not depend on the number of threads, so neither
+ * do the bits. */
 struct pe_work {
     size_t n_parts;
     double cost_ns; /* a rough estimate of the whole, on one core */
@@ -317,17 +321,17 @@ PE_API void pe_work_run(const struct pe_work *work); /* all parts, on this threa
 PE_API int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *vectors,
                           const struct pe_plan *plan, const struct pe_positions *positions,
                           enum pe_dtype dtype, struct pe_error *err) PE_CHECKED;
-/* The same without memory for the whole: pe_encode_check once, then any rows into out [n, D], from any
- * thread. */
+/* The same without memory for the whole: pe_encode_check once, then any rows of the flattened [B*T, D] into
+ * out [n, D], in that dtype, from any thread. */
 PE_API int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions,
                            enum pe_dtype dtype, struct pe_error *err) PE_CHECKED;
 PE_API void pe_encode_rows(const struct pe_plan *plan, const struct pe_positions *positions,
                            enum pe_dtype dtype, size_t first, size_t n, void *out);
 
 /* The three operations below take a struct of arguments: clear it, set size = sizeof of the struct, then the
- * members that matter. NULL and zero mean the default. Tensors and positions are VIEWS that must outlive the
- * work; a posted tensor with NaN or an infinity is PE_ERR_NONFINITE at its index, one whose numbers are so
- * large that a result could overflow is PE_ERR_RANGE. Results are ARENA tensors. */
+ * members that matter. NULL and zero mean the default. A posted tensor with NaN or an infinity is
+ * PE_ERR_NONFINITE at its index, one whose numbers are so large that a result could overflow is PE_ERR_RANGE.
+ * Results are ARENA tensors. */
 
 /* Gives BLAS one thread per call: the parts of the work are what is spread over threads. It is a setting of
  * the whole process, so a program makes it once, before the first attention. */

@@ -135,7 +135,10 @@ static int overflow_check(struct pe_arena *arena, struct apply *op, const struct
 
 /* ---- Opening ------------------------------------------------------------------------------------------- */
 
-static int shape_check(const struct pe_apply_args *args, struct pe_error *err) {
+static int args_check(const struct pe_apply_args *args, struct pe_error *err) {
+    if (args->dtype && pe_dtype_check(args->dtype, err)) {
+        return err->code;
+    }
     if (!args->embeddings) {
         return pe_fail(err, PE_ERR_MISSING, "embeddings", "is missing");
     }
@@ -150,6 +153,16 @@ static int shape_check(const struct pe_apply_args *args, struct pe_error *err) {
         return pe_fail(
             err, PE_ERR_SHAPE, "embeddings", "has shape %s, so D = %zu, but the encoding has D = %zu",
             pe_tensor_shape_text(x, shape, sizeof shape), x->dim[x->rank - 1], pe_plan_width(args->plan));
+    }
+    return PE_OK;
+}
+
+static int plan_read(const struct pe_apply_args *args, struct apply *op, struct pe_error *err) {
+    const struct pe_encoding *row = args->plan ? pe_plan_row(args->plan) : NULL;
+    if (row && pe_encoding_adds(row)) {
+        op->plan = args->plan;
+    } else if (row && row->info.family != PE_FAMILY_NONE) {
+        return pe_encoding_unsupported(row, "is not added to embeddings", err);
     }
     return PE_OK;
 }
@@ -225,21 +238,14 @@ int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor
     struct pe_apply_args args;
     *work = (struct pe_work){0};
     *out = (struct pe_tensor){0};
-    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) ||
-        (args.dtype && pe_dtype_check(args.dtype, err)) || shape_check(&args, err)) {
+    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) || args_check(&args, err)) {
         return err->code;
     }
     struct apply *op = pe_arena_array(arena, 1, sizeof *op, err);
     if (!op) {
         return err->code;
     }
-    const struct pe_encoding *row = args.plan ? pe_plan_row(args.plan) : NULL;
-    if (row && pe_encoding_adds(row)) {
-        op->plan = args.plan;
-    } else if (row && row->info.family != PE_FAMILY_NONE) {
-        return pe_encoding_unsupported(row, "is not added to embeddings", err);
-    }
-    if (apply_fill(arena, op, out, &args, err)) {
+    if (plan_read(&args, op, err) || apply_fill(arena, op, out, &args, err)) {
         *out = (struct pe_tensor){0};
         return err->code;
     }
