@@ -47,8 +47,9 @@ static void copy_head(struct call *call, const struct call_head *head) {
 static void set_request_id(struct call *call, const char *asked) {
     size_t n = asked ? strlen(asked) : 0;
     bool good = n > 0 && n <= 128;
-    for (size_t i = 0; good && i < n; i++)
+    for (size_t i = 0; good && i < n; i++) {
         good = asked[i] > 0x20 && asked[i] < 0x7f;
+    }
     if (good) {
         memcpy(call->request_id, asked, n + 1);
         return;
@@ -65,17 +66,20 @@ static void set_request_id(struct call *call, const char *asked) {
 static int set_deadline(struct call *call) {
     int64_t limit_ms = call->service->config->deadline_ms;
     call->deadline_ns = call->times.open + limit_ms * 1000000;
-    if (!call->head.timeout_ms)
+    if (!call->head.timeout_ms) {
         return PE_OK;
+    }
     struct pe_number asked;
     enum pe_number_status status =
         pe_number_parse(call->head.timeout_ms, strlen(call->head.timeout_ms), &asked);
-    if (status != PE_NUMBER_OK || !(asked.value >= 1 && asked.value <= 1e9))
+    if (status != PE_NUMBER_OK || !(asked.value >= 1 && asked.value <= 1e9)) {
         return pe_fail(&call->err, PE_ERR_RANGE, "X-Posenc-Timeout-Ms",
                        "must be a number of milliseconds from 1 to 1e9, got \"%.40s\"",
                        call->head.timeout_ms);
-    if (asked.value < (double)limit_ms)
+    }
+    if (asked.value < (double)limit_ms) {
         call->deadline_ns = call->times.open + (int64_t)(asked.value * 1e6);
+    }
     return PE_OK;
 }
 
@@ -96,44 +100,51 @@ static int choose_method(struct call *call) {
     call->route_name = get || call->head_only        ? call->route.get
                        : strcmp(method, "POST") == 0 ? call->route.post
                                                      : NULL;
-    if (call->route_name)
+    if (call->route_name) {
         return PE_OK;
+    }
     call->route_name = "unmatched";
     if (strcmp(method, "OPTIONS") == 0) {
         call_answer_empty(call, 204);
         call_add_header(call, "Allow", call->allow);
         return PE_OK;
     }
-    for (size_t i = 0; i < PE_COUNT(known_methods); i++)
-        if (strcmp(method, known_methods[i]) == 0)
+    for (size_t i = 0; i < PE_COUNT(known_methods); i++) {
+        if (strcmp(method, known_methods[i]) == 0) {
             return pe_fail(&call->err, SERVER_METHOD, "method", "%s is not allowed here; allowed are %s",
                            method, call->allow);
+        }
+    }
     return pe_fail(&call->err, SERVER_NOT_IMPLEMENTED, "method", "\"%.20s\" is not a method known here",
                    method);
 }
 
 static int find_route(struct call *call) {
     const char *path = target_split(call->arena, call->head.target, &call->query, &call->err);
-    if (!path)
+    if (!path) {
         return call->err.code;
-    if (!routes_find(path, &call->route, &call->argument) || (call->head.admin && !call->route.admin))
+    }
+    if (!routes_find(path, &call->route, &call->argument) || (call->head.admin && !call->route.admin)) {
         return pe_fail(&call->err, SERVER_NOT_FOUND, "path", "there is no \"%.100s\"", path);
+    }
     return choose_method(call);
 }
 
 static int open_steps(struct call *call, const struct call_head *head) {
     copy_head(call, head);
     set_request_id(call, head->request_id);
-    if (call->err.code || set_deadline(call) || find_route(call) || call->answered)
+    if (call->err.code || set_deadline(call) || find_route(call) || call->answered) {
         return call->err.code;
+    }
     return call_body_open(call);
 }
 
 struct call *call_open(const struct service *service, const struct call_head *head) {
     struct pe_error err = {0};
     struct call *call = calloc(1, sizeof *call);
-    if (!call)
+    if (!call) {
         return NULL;
+    }
     call->service = service;
     call->times.open = call_now_ns();
     call->route_name = "unmatched";
@@ -142,8 +153,9 @@ struct call *call_open(const struct service *service, const struct call_head *he
         free(call);
         return NULL;
     }
-    if (open_steps(call, head))
+    if (open_steps(call, head)) {
         call_answer_problem(call);
+    }
     return call;
 }
 
@@ -152,8 +164,9 @@ bool call_answered(const struct call *call) {
 }
 
 bool call_feed(struct call *call, const void *bytes, size_t n) {
-    if (!call->answered && call_body_feed(call, bytes, n))
+    if (!call->answered && call_body_feed(call, bytes, n)) {
         call_answer_problem(call);
+    }
     return !call->answered;
 }
 
@@ -167,8 +180,9 @@ static int answer_page(struct call *call) {
                         .media = "application/json",
                         .status = 200};
     struct pe_error *err = &call->err;
-    if (call->query[0] && pe_fail(err, PE_ERR_UNKNOWN_FIELD, "query", "this resource takes no parameters"))
+    if (call->query[0] && pe_fail(err, PE_ERR_UNKNOWN_FIELD, "query", "this resource takes no parameters")) {
         return err->code;
+    }
     if (call->route.page(&page, err) || text.failed) {
         text_free(&text);
         return pe_fail(err, PE_ERR_MEMORY, "", "no memory for the reply");
@@ -181,19 +195,22 @@ static int answer_page(struct call *call) {
 static int bind_task(struct call *call) {
     struct task *task = &call->task;
     call_task_init(call, task, call->route.op);
-    if (call->err.code)
+    if (call->err.code) {
         return call->err.code;
+    }
     struct bind bind = {
         .arena = call->arena,
         .service = call->service,
         .common = {api_common_fields, api_common_n_fields, &task->common},
         .op = {task->op->fields, task->op->n_fields, task->request},
     };
-    if (call->body.format && call->body.format->id == FORMAT_RAW)
+    if (call->body.format && call->body.format->id == FORMAT_RAW) {
         bind.common.n = api_common_n_fields_raw;
+    }
     if (bind_query(&bind, call->query, &call->err) || call_body_bind(call, &bind) ||
-        bind_finish(&bind, &call->err))
+        bind_finish(&bind, &call->err)) {
         return call->err.code;
+    }
     task->posted = bind.posted;
     task->stream_ok = call->head.method[0] != 'P';
     return PE_OK;
@@ -203,8 +220,9 @@ void call_task_init(struct call *call, struct task *task, const struct api_op *o
     *task = (struct task){.service = call->service, .op = op, .arena = call->arena};
     pe_fields_init(api_common_fields, api_common_n_fields_raw, &task->common, sizeof task->common);
     task->request = pe_arena_array(call->arena, 1, op->request_size, &call->err);
-    if (task->request)
+    if (task->request) {
         pe_fields_init(op->fields, op->n_fields, task->request, op->request_size);
+    }
 }
 
 /* The reply as it will be: its format, its source, its size. All before any work. */
@@ -212,18 +230,20 @@ static int plan_reply(struct call *call) {
     struct task *task = &call->task;
     struct pe_error *err = &call->err;
     if (format_check(call->format, &task->result, err) ||
-        source_open(&call->source, call->arena, call->format, &task->result, task->common.flat, err))
+        source_open(&call->source, call->arena, call->format, &task->result, task->common.flat, err)) {
         return err->code;
+    }
     const struct result_item *first = result_first(&task->result);
     call->reply.stream = first && !first->tensor.data && pe_tensor_count(&first->tensor) > 0;
     call->reply.length = source_length(&call->source);
     call->bound = source_bound(&call->source);
     uint64_t limit = (uint64_t)call->service->config->reply_bytes;
-    if (!call->reply.stream && call->bound > limit)
+    if (!call->reply.stream && call->bound > limit) {
         return pe_fail_limit(err, "", "reply_bytes", limit, call->bound,
                              "the reply may take %llu bytes, at most %llu are allowed%s",
                              (unsigned long long)call->bound, (unsigned long long)limit,
                              call->reply.length < 0 ? "; a binary format is smaller" : "");
+    }
     return PE_OK;
 }
 
@@ -247,12 +267,14 @@ static struct pe_work work_and_reply(const struct call *call) {
 
 static int finish_op(struct call *call) {
     struct task *task = &call->task;
-    if (bind_task(call))
+    if (bind_task(call)) {
         return call->err.code;
+    }
     const struct format *body = call->route_name == call->route.post ? call->body.format : NULL;
     call->format = format_choose(task->common.format, call->head.accept, body, &call->err);
-    if (!call->format || task_open(task, &call->err) || plan_reply(call) || call_tag(call))
+    if (!call->format || task_open(task, &call->err) || plan_reply(call) || call_tag(call)) {
         return call->err.code;
+    }
     if (call_tag_matches(call)) {
         call_answer_empty(call, 304);
         call_reply_headers(call);
@@ -264,15 +286,18 @@ static int finish_op(struct call *call) {
 
 void call_finish(struct call *call) {
     call->times.finish = call_now_ns();
-    if (call->answered)
+    if (call->answered) {
         return;
+    }
     int code = call_body_end(call);
-    if (!code && call->route.page)
+    if (!code && call->route.page) {
         code = answer_page(call);
-    else if (!code)
+    } else if (!code) {
         code = call->route.op->batch ? call_batch_open(call) : finish_op(call);
-    if (code)
+    }
+    if (code) {
         call_answer_problem(call);
+    }
     call->times.run = call_now_ns();
 }
 
@@ -296,8 +321,9 @@ int64_t call_deadline_ns(const struct call *call) {
 }
 
 void call_run(struct call *call, size_t part) {
-    if (!call_stopped(call) && part < call->work.n_parts)
+    if (!call_stopped(call) && part < call->work.n_parts) {
         call->work.run(call->work.state, part);
+    }
 }
 
 /* ---- write ------------------------------------------------------------------------------------------- */
@@ -316,17 +342,20 @@ static int stopped_error(struct call *call) {
 }
 
 static int write_op(struct call *call) {
-    if (call->route.op->batch)
+    if (call->route.op->batch) {
         return call_batch_write(call);
-    if (result_check_finite(&call->task.result, &call->err))
+    }
+    if (result_check_finite(&call->task.result, &call->err)) {
         return call->err.code;
+    }
     call->reply.status = 200;
     return call->reply.stream ? PE_OK : call_buffer_source(call, &call->source);
 }
 
 void call_write(struct call *call) {
-    if (call->answered)
+    if (call->answered) {
         return;
+    }
     int64_t start = call_now_ns();
     if (stopped_error(call) || write_op(call)) {
         call_answer_problem(call);
@@ -356,8 +385,9 @@ const struct call_reply *call_reply(const struct call *call) {
 }
 
 size_t call_pull(struct call *call, char *out, size_t room) {
-    if (call->reply.stream)
+    if (call->reply.stream) {
         return source_pull(&call->source, out, room);
+    }
     size_t left = call->reply_n - call->reply_pulled;
     size_t n = left < room ? left : room;
     memcpy(out, n ? call->reply_bytes + call->reply_pulled : out, n);
@@ -381,11 +411,14 @@ const char *call_route_name(const struct call *call) {
 const char *call_traceparent(const struct call *call) {
     static const char form[] = "00-hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh-hhhhhhhhhhhhhhhh-hh";
     const char *text = call->head.traceparent;
-    if (!text || strlen(text) != sizeof form - 1)
+    if (!text || strlen(text) != sizeof form - 1) {
         return NULL;
-    for (size_t i = 0; i < sizeof form - 1; i++)
-        if (form[i] == 'h' ? !strchr("0123456789abcdef", text[i]) : text[i] != form[i])
+    }
+    for (size_t i = 0; i < sizeof form - 1; i++) {
+        if (form[i] == 'h' ? !strchr("0123456789abcdef", text[i]) : text[i] != form[i]) {
             return NULL;
+        }
+    }
     bool zero = strspn(text + 3, "0") >= 32 || strspn(text + 36, "0") >= 16;
     return zero ? NULL : text;
 }
@@ -399,8 +432,9 @@ const struct pe_error *call_error(const struct call *call) {
 }
 
 void call_close(struct call *call) {
-    if (!call)
+    if (!call) {
         return;
+    }
     call_batch_close(call);
     task_close(&call->task);
     source_close(&call->source);

@@ -15,13 +15,15 @@
 /* {"requests", "[2]", "q"}: as in a request of any operation. */
 bool call_batch_watches(void *context, const char *const *keys, size_t depth) {
     (void)context;
-    if (depth < 3 || strcmp(keys[0], "requests") != 0 || keys[1][0] != '[')
+    if (depth < 3 || strcmp(keys[0], "requests") != 0 || keys[1][0] != '[') {
         return false;
+    }
     for (size_t i = 0; i < api_op_count(); i++) {
         const struct api_op *op = api_op_at(i);
         struct bind_target target = {op->fields, op->n_fields, NULL};
-        if (bind_watches(&target, keys + 2, depth - 2))
+        if (bind_watches(&target, keys + 2, depth - 2)) {
             return true;
+        }
     }
     return false;
 }
@@ -37,12 +39,14 @@ static int entry_begin(void *context, size_t index, const char *name, struct bin
                        struct pe_error *err) {
     struct call *call = context;
     const struct api_op *op = api_op_find(name);
-    if (!op || op->batch)
+    if (!op || op->batch) {
         return pe_fail(err, PE_ERR_CHOICE, "op", "\"%.40s\" is not an operation that a batch may hold", name);
+    }
     struct call_entry *entry = &call->entries[index];
     call_task_init(call, &entry->task, op);
-    if (call->err.code)
+    if (call->err.code) {
         return pe_fail(err, call->err.code, "", "%s", call->err.text);
+    }
     entry->bind = (struct bind){
         .arena = call->arena,
         .service = call->service,
@@ -58,18 +62,21 @@ static int entry_begin(void *context, size_t index, const char *name, struct bin
 static int entry_plan(struct call *call, struct call_entry *entry, struct pe_error *err) {
     struct task *task = &entry->task;
     task->posted = entry->bind.posted;
-    if (task->common.format && strcmp(task->common.format, "json") != 0)
+    if (task->common.format && strcmp(task->common.format, "json") != 0) {
         return pe_fail(err, SERVER_NOT_ACCEPTABLE, "format", "the replies of a batch are JSON");
+    }
     const struct format *json = format_at(FORMAT_JSON);
     if (task_open(task, err) || format_check(json, &task->result, err) ||
-        source_open(&entry->source, call->arena, json, &task->result, task->common.flat, err))
+        source_open(&entry->source, call->arena, json, &task->result, task->common.flat, err)) {
         return err->code;
+    }
     uint64_t limit = (uint64_t)call->service->config->reply_bytes;
     uint64_t bound = call->bound + source_bound(&entry->source);
-    if (bound > limit)
+    if (bound > limit) {
         return pe_fail_limit(err, "", "reply_bytes", limit, bound,
                              "with this reply all may take %llu bytes, at most %llu are allowed",
                              (unsigned long long)bound, (unsigned long long)limit);
+    }
     call->bound = bound;
     return PE_OK;
 }
@@ -86,30 +93,36 @@ static void entry_end(void *context, size_t index, const struct pe_error *bound)
     struct call *call = context;
     struct call_entry *entry = &call->entries[index];
     struct pe_error err = *bound;
-    if (!err.code)
+    if (!err.code) {
         entry_plan(call, entry, &err);
+    }
     entry->planned = !err.code;
-    if (err.code)
+    if (err.code) {
         entry_fail(call, entry, &err);
+    }
 }
 
 static void entry_run(const void *state, size_t part) {
     struct call *call = (struct call *)(uintptr_t)state;
     struct call_entry *entry = &call->entries[part];
     struct pe_error err = {0};
-    if (!entry->planned)
+    if (!entry->planned) {
         return;
-    for (size_t i = 0; i < entry->task.work.n_parts && !call_stopped(call); i++)
+    }
+    for (size_t i = 0; i < entry->task.work.n_parts && !call_stopped(call); i++) {
         entry->task.work.run(entry->task.work.state, i);
-    if (call_stopped(call))
+    }
+    if (call_stopped(call)) {
         return;
+    }
     if (result_check_finite(&entry->task.result, &err)) {
         entry_fail(call, entry, &err);
         return;
     }
     char block[8192];
-    for (size_t n; (n = source_pull(&entry->source, block, sizeof block)) > 0;)
+    for (size_t n; (n = source_pull(&entry->source, block, sizeof block)) > 0;) {
         text_add(&entry->body, block, n);
+    }
     entry->status = 200;
 }
 
@@ -122,17 +135,21 @@ int call_batch_open(struct call *call) {
         .end = entry_end,
     };
     size_t length;
-    if (call->query[0])
+    if (call->query[0]) {
         return pe_fail(&call->err, PE_ERR_UNKNOWN_FIELD, "query", "a batch takes no parameters");
+    }
     const struct format *format = format_choose(NULL, call->head.accept, NULL, &call->err);
-    if (format && format->id != FORMAT_JSON)
+    if (format && format->id != FORMAT_JSON) {
         return pe_fail(&call->err, SERVER_NOT_ACCEPTABLE, "Accept", "the replies of a batch are JSON");
+    }
     const char *text = lift_envelope(call->body.lift, &length);
-    if (!format || bind_batch_json(&batch, text, length, &call->err))
+    if (!format || bind_batch_json(&batch, text, length, &call->err)) {
         return call->err.code;
+    }
     call->work = (struct pe_work){.n_parts = call->n_entries, .state = call, .run = entry_run};
-    for (size_t i = 0; i < call->n_entries; i++)
+    for (size_t i = 0; i < call->n_entries; i++) {
         call->work.cost_ns += call->entries[i].task.work.cost_ns + (double)call->entries[i].source.text.n;
+    }
     return PE_OK;
 }
 

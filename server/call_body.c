@@ -19,8 +19,9 @@ static int open_lift(struct call *call) {
         .watches = call->route.op->batch ? call_batch_watches : bind_watches,
     };
     struct bind_target *op = pe_arena_array(call->arena, 1, sizeof *op, &call->err);
-    if (!op)
+    if (!op) {
         return call->err.code;
+    }
     *op = (struct bind_target){call->route.op->fields, call->route.op->n_fields, NULL};
     options.context = op;
     call->body.lift = lift_open(&options, &call->err);
@@ -29,14 +30,17 @@ static int open_lift(struct call *call) {
 
 static int open_coding(struct call *call) {
     const char *coding = call->head.content_encoding;
-    if (!coding || !coding[0] || strcasecmp(coding, "identity") == 0)
+    if (!coding || !coding[0] || strcasecmp(coding, "identity") == 0) {
         return PE_OK;
-    if (strcasecmp(coding, "gzip") != 0 && strcasecmp(coding, "x-gzip") != 0)
+    }
+    if (strcasecmp(coding, "gzip") != 0 && strcasecmp(coding, "x-gzip") != 0) {
         return pe_fail(&call->err, SERVER_MEDIA_TYPE, "Content-Encoding",
                        "must be gzip or identity, got \"%.40s\"", coding);
+    }
     call->body.gzip = true;
-    if (inflateInit2(&call->body.inflate, 15 + 16) != Z_OK) /* 16: a gzip header */
+    if (inflateInit2(&call->body.inflate, 15 + 16) != Z_OK) { /* 16: a gzip header */
         return pe_fail(&call->err, PE_ERR_MEMORY, "", "no memory to inflate the body");
+    }
     call->body.gzip_open = true;
     return PE_OK;
 }
@@ -50,15 +54,19 @@ static int too_large(struct call *call, uint64_t got) {
 
 int call_body_open(struct call *call) {
     struct call_body *body = &call->body;
-    if (call->head.content_length > call->service->config->body_bytes)
+    if (call->head.content_length > call->service->config->body_bytes) {
         return too_large(call, (uint64_t)call->head.content_length);
-    if (call->route_name != call->route.post)
+    }
+    if (call->route_name != call->route.post) {
         return PE_OK; /* what a GET carries is thrown away, within the limit */
+    }
     body->format = format_of_body(call->head.content_type, &call->err);
-    if (!body->format || open_coding(call))
+    if (!body->format || open_coding(call)) {
         return call->err.code;
-    if (call->route.op->batch && body->format->id != FORMAT_JSON)
+    }
+    if (call->route.op->batch && body->format->id != FORMAT_JSON) {
         return pe_fail(&call->err, SERVER_MEDIA_TYPE, "Content-Type", "a batch is JSON");
+    }
     return body->format->id == FORMAT_JSON ? open_lift(call) : PE_OK;
 }
 
@@ -71,8 +79,9 @@ static int collect(struct call *call, const void *bytes, size_t n) {
         room = room < announced ? announced : room;
         room = room < body->n + n ? body->n + n : room;
         char *grown = realloc(body->bytes, room);
-        if (!grown)
+        if (!grown) {
             return pe_fail(&call->err, PE_ERR_MEMORY, "body", "no memory for the body");
+        }
         body->bytes = grown;
         body->room = room;
     }
@@ -83,50 +92,60 @@ static int collect(struct call *call, const void *bytes, size_t n) {
 
 static int feed_plain(struct call *call, const void *bytes, size_t n) {
     uint64_t limit = (uint64_t)call->service->config->expanded_bytes;
-    if (!n)
+    if (!n) {
         return PE_OK;
+    }
     call->body.expanded += n;
-    if (call->body.expanded > limit)
+    if (call->body.expanded > limit) {
         return pe_fail_limit(&call->err, "body", "expanded_bytes", limit, call->body.expanded,
                              "inflates to more than the %llu bytes that are allowed",
                              (unsigned long long)limit);
-    if (call->body.lift)
+    }
+    if (call->body.lift) {
         return lift_feed(call->body.lift, bytes, n, &call->err);
+    }
     return call->body.format ? collect(call, bytes, n) : PE_OK;
 }
 
 static int feed_gzip(struct call *call, const void *bytes, size_t n) {
     unsigned char out[16384];
     z_stream *z = &call->body.inflate;
-    if (call->body.gzip_end)
+    if (call->body.gzip_end) {
         return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "has bytes after the end of its gzip stream");
+    }
     z->next_in = (unsigned char *)(uintptr_t)bytes;
     z->avail_in = (unsigned)n;
     do {
         z->next_out = out;
         z->avail_out = sizeof out;
         int result = inflate(z, Z_NO_FLUSH);
-        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR)
+        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
             return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "is not valid gzip");
-        if (feed_plain(call, out, sizeof out - z->avail_out))
+        }
+        if (feed_plain(call, out, sizeof out - z->avail_out)) {
             return call->err.code;
+        }
         call->body.gzip_end = result == Z_STREAM_END;
     } while (!call->body.gzip_end && z->avail_out == 0);
-    if (call->body.gzip_end && z->avail_in)
+    if (call->body.gzip_end && z->avail_in) {
         return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "has bytes after the end of its gzip stream");
+    }
     return PE_OK;
 }
 
 int call_body_feed(struct call *call, const void *bytes, size_t n) {
     call->body.received += n;
-    if (call->body.received > (uint64_t)call->service->config->body_bytes)
+    if (call->body.received > (uint64_t)call->service->config->body_bytes) {
         return too_large(call, call->body.received);
-    if (!call->body.gzip)
+    }
+    if (!call->body.gzip) {
         return feed_plain(call, bytes, n);
+    }
     for (size_t done = 0; done < n;) { /* zlib counts in unsigned */
         size_t part = n - done < (1u << 20) ? n - done : (1u << 20);
-        if (feed_gzip(call, (const char *)bytes + done, part))
+        if (feed_gzip(call, (const char *)bytes + done, part)) {
             return call->err.code;
+        }
         done += part;
     }
     return PE_OK;
@@ -134,8 +153,9 @@ int call_body_feed(struct call *call, const void *bytes, size_t n) {
 
 int call_body_end(struct call *call) {
     struct call_body *body = &call->body;
-    if (body->gzip && body->received && !body->gzip_end)
+    if (body->gzip && body->received && !body->gzip_end) {
         return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "ends inside its gzip stream");
+    }
     return body->lift ? lift_finish(body->lift, &call->err) : PE_OK;
 }
 
@@ -144,8 +164,9 @@ int call_body_end(struct call *call) {
 static int set_raw_header(struct call *call, struct bind *bind, const char *header, const char *name,
                           const char *value) {
     const struct pe_field *row = pe_field_find(bind->common.fields, bind->common.n, name);
-    if (!value || pe_field_given(bind->common.fields, row, bind->common.base))
+    if (!value || pe_field_given(bind->common.fields, row, bind->common.base)) {
         return PE_OK;
+    }
     if (pe_field_parse(call->arena, bind->common.fields, row, bind->common.base, value, &call->err)) {
         call->err.path[0] = '\0';
         return pe_error_at(&call->err, header);
@@ -155,25 +176,30 @@ static int set_raw_header(struct call *call, struct bind *bind, const char *head
 
 static int raw_tensor(struct call *call, struct bind *bind, struct pe_tensor *out) {
     if (set_raw_header(call, bind, "X-Posenc-Shape", "shape", call->head.raw_shape) ||
-        set_raw_header(call, bind, "X-Posenc-Dtype", "body_dtype", call->head.raw_dtype))
+        set_raw_header(call, bind, "X-Posenc-Dtype", "body_dtype", call->head.raw_dtype)) {
         return call->err.code;
+    }
     const struct api_common *common = bind->common.base;
     enum pe_dtype dtype = common->body_dtype ? (enum pe_dtype)common->body_dtype : PE_DTYPE_F32;
-    if (!common->shape.n)
+    if (!common->shape.n) {
         return pe_fail(&call->err, PE_ERR_MISSING, "shape", "is required for a raw body (or X-Posenc-Shape)");
-    if (common->shape.n > PE_MAX_RANK)
+    }
+    if (common->shape.n > PE_MAX_RANK) {
         return pe_fail(&call->err, PE_ERR_SHAPE, "shape", "has %zu axes, at most %d are allowed",
                        common->shape.n, PE_MAX_RANK);
+    }
     struct pe_tensor view = {.data = call->body.bytes, .dtype = dtype, .rank = (int)common->shape.n};
-    for (size_t i = 0; i < common->shape.n; i++)
+    for (size_t i = 0; i < common->shape.n; i++) {
         view.dim[i] = (size_t)common->shape.v[i];
+    }
     size_t bytes, factors[PE_MAX_RANK + 1];
     memcpy(factors, view.dim, sizeof view.dim);
     factors[view.rank] = pe_dtype_size(dtype);
     char shape[200];
-    if (!pe_size_product(factors, (size_t)view.rank + 1, &bytes) || bytes != call->body.n)
+    if (!pe_size_product(factors, (size_t)view.rank + 1, &bytes) || bytes != call->body.n) {
         return pe_fail(&call->err, PE_ERR_SHAPE, "shape", "%s of %s does not fit the body of %zu bytes",
                        pe_tensor_shape_text(&view, shape, sizeof shape), pe_dtype_name(dtype), call->body.n);
+    }
     *out = view;
     return PE_OK;
 }
@@ -181,12 +207,14 @@ static int raw_tensor(struct call *call, struct bind *bind, struct pe_tensor *ou
 static int bind_one_tensor(struct call *call, struct bind *bind) {
     const struct api_op *op = call->route.op;
     struct pe_tensor tensor;
-    if (!op->tensor)
+    if (!op->tensor) {
         return pe_fail(&call->err, SERVER_MEDIA_TYPE, "Content-Type", "%s takes no tensor; post JSON",
                        op->name);
+    }
     if (call->body.format->id == FORMAT_RAW) {
-        if (raw_tensor(call, bind, &tensor))
+        if (raw_tensor(call, bind, &tensor)) {
             return call->err.code;
+        }
     } else if (pe_npy_read(call->arena, &tensor, call->body.bytes, call->body.n, &call->err)) {
         return call->err.path[0] ? pe_error_at(&call->err, op->tensor) : call->err.code;
     }
@@ -195,15 +223,18 @@ static int bind_one_tensor(struct call *call, struct bind *bind) {
 
 static int bind_safetensors(struct call *call, struct bind *bind) {
     struct pe_safetensors file;
-    if (pe_safetensors_open(call->arena, &file, call->body.bytes, call->body.n, &call->err))
+    if (pe_safetensors_open(call->arena, &file, call->body.bytes, call->body.n, &call->err)) {
         return call->err.code;
+    }
     for (size_t i = 0; i < file.n; i++) {
         struct pe_tensor tensor;
         const char *name = file.entries[i].name;
-        if (pe_safetensors_get(call->arena, &tensor, &file, name, &call->err))
+        if (pe_safetensors_get(call->arena, &tensor, &file, name, &call->err)) {
             return pe_error_at(&call->err, name);
-        if (bind_named_tensor(bind, name, &tensor, &call->err))
+        }
+        if (bind_named_tensor(bind, name, &tensor, &call->err)) {
             return call->err.code;
+        }
     }
     return PE_OK;
 }
@@ -211,24 +242,28 @@ static int bind_safetensors(struct call *call, struct bind *bind) {
 int call_body_bind(struct call *call, struct bind *bind) {
     struct call_body *body = &call->body;
     size_t length;
-    if (!body->format)
+    if (!body->format) {
         return PE_OK;
+    }
     if (body->lift) {
         const char *text = lift_envelope(body->lift, &length);
         bind->lift = body->lift;
         return bind_json(bind, text, length, &call->err);
     }
-    if (!body->n)
+    if (!body->n) {
         return pe_fail(&call->err, PE_ERR_MISSING, "body", "is empty");
+    }
     return body->format->id == FORMAT_SAFETENSORS ? bind_safetensors(call, bind)
                                                   : bind_one_tensor(call, bind);
 }
 
 void call_body_close(struct call *call) {
     struct call_body *body = &call->body;
-    if (body->lift)
+    if (body->lift) {
         lift_close(body->lift);
-    if (body->gzip_open)
+    }
+    if (body->gzip_open) {
         inflateEnd(&body->inflate);
+    }
     free(body->bytes);
 }

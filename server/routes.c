@@ -26,11 +26,13 @@ static const struct route pages[] = {
 static bool path_fits(const char *pattern, const char *path, const char **argument) {
     const char *brace = strchr(pattern, '{');
     *argument = NULL;
-    if (!brace)
+    if (!brace) {
         return strcmp(pattern, path) == 0;
+    }
     size_t head = (size_t)(brace - pattern);
-    if (strncmp(pattern, path, head) != 0 || !path[head] || strchr(path + head, '/'))
+    if (strncmp(pattern, path, head) != 0 || !path[head] || strchr(path + head, '/')) {
         return false;
+    }
     *argument = path + head;
     return true;
 }
@@ -45,16 +47,18 @@ static struct route op_route(const struct api_op *op) {
 
 bool routes_find(const char *path, struct route *out, const char **argument) {
     *argument = NULL;
-    for (size_t i = 0; i < api_op_count(); i++)
+    for (size_t i = 0; i < api_op_count(); i++) {
         if (strcmp(op_path(api_op_at(i)), path) == 0) {
             *out = op_route(api_op_at(i));
             return true;
         }
-    for (size_t i = 0; i < PE_COUNT(pages); i++)
+    }
+    for (size_t i = 0; i < PE_COUNT(pages); i++) {
         if (path_fits(pages[i].path, path, argument)) {
             *out = pages[i];
             return true;
         }
+    }
     return false;
 }
 
@@ -62,10 +66,12 @@ size_t routes_names(const char **names, size_t max) {
     size_t n = 0;
     for (size_t i = 0; i < api_op_count() + PE_COUNT(pages); i++) {
         struct route route = i < api_op_count() ? op_route(api_op_at(i)) : pages[i - api_op_count()];
-        if (route.get && n < max)
+        if (route.get && n < max) {
             names[n++] = route.get;
-        if (route.post && n < max)
+        }
+        if (route.post && n < max) {
             names[n++] = route.post;
+        }
     }
     return n;
 }

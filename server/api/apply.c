@@ -33,8 +33,9 @@ static int apply_open(struct task *task, struct pe_error *err) {
     bool placed = pe_field_given(fields, &fields[2], request);
     struct pe_plan *plan;
     if (task_plan_embeddings(task, &plan, &request->encoding, x, err) ||
-        (placed && task_echo_positions(task, "positions", &request->positions, err)))
+        (placed && task_echo_positions(task, "positions", &request->positions, err))) {
         return err->code;
+    }
     const struct pe_scale *scale = &request->embedding_scale;
     struct pe_apply_args args = {
         .size = sizeof args,
@@ -46,8 +47,9 @@ static int apply_open(struct task *task, struct pe_error *err) {
         .dtype = task_dtype(task),
     };
     struct pe_tensor out;
-    if (pe_apply_open(task->arena, &task->work, &out, &args, err))
+    if (pe_apply_open(task->arena, &task->work, &out, &args, err)) {
         return err->code;
+    }
     result_tensor(&task->result, "embeddings", &out);
     return PE_OK;
 }

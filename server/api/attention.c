@@ -73,9 +73,10 @@ static bool given(const struct attention_request *request, const char *name) {
 }
 
 static int make_mask(const struct mask_object *in, struct pe_attention_mask *out, struct pe_error *err) {
-    if (in->window.n > 2)
+    if (in->window.n > 2) {
         return pe_fail(err, PE_ERR_SHAPE, "mask.window",
                        "must be one number or [back, ahead], got %zu numbers", in->window.n);
+    }
     *out = (struct pe_attention_mask){
         .size = sizeof *out,
         .causal = in->causal,
@@ -93,24 +94,29 @@ static int make_plan(struct task *task, struct attention_request *request, struc
                      struct pe_error *err) {
     const struct pe_tensor *x = request->embeddings;
     *plan = NULL;
-    if (!given(request, "encoding"))
+    if (!given(request, "encoding")) {
         return PE_OK;
-    if (x)
+    }
+    if (x) {
         return task_plan_embeddings(task, plan, &request->encoding, x, err);
-    if (request->encoding.encoding->family == PE_FAMILY_ABSOLUTE)
+    }
+    if (request->encoding.encoding->family == PE_FAMILY_ABSOLUTE) {
         return pe_fail(
             err, PE_ERR_CONFLICT, "encoding",
             "%s is added to embeddings before they become queries and keys: post embeddings (with w_q, w_k) "
             "in place of q and k",
             request->encoding.encoding->type);
+    }
     return task_plan(task, plan, &request->encoding, 0, 0, err);
 }
 
 static unsigned wanted(const struct task *task) {
     unsigned bits = 0;
-    for (size_t i = 0; i < PE_COUNT(outputs); i++)
-        if (task_wants(task, outputs[i].name, outputs[i].bit == PE_ATTENTION_WEIGHTS))
+    for (size_t i = 0; i < PE_COUNT(outputs); i++) {
+        if (task_wants(task, outputs[i].name, outputs[i].bit == PE_ATTENTION_WEIGHTS)) {
             bits |= outputs[i].bit;
+        }
+    }
     return bits;
 }
 
@@ -119,8 +125,9 @@ static void declare(struct task *task, const struct pe_attention_result *made) {
     const struct pe_tensor *tensors[] = {&made->weights,  &made->logits, &made->content,
                                          &made->position, &made->output, &made->terms};
     for (size_t i = 0; i < PE_COUNT(outputs); i++) {
-        if (!tensors[i]->data)
+        if (!tensors[i]->data) {
             continue;
+        }
         result_tensor(&task->result, outputs[i].name, tensors[i]);
         task->result.items[task->result.n - 1].minus_inf =
             (outputs[i].bit & (PE_ATTENTION_LOGITS | PE_ATTENTION_POSITION)) != 0;
@@ -134,8 +141,9 @@ static int attention_open(struct task *task, struct pe_error *err) {
     bool queries = given(request, "query_positions"), keys = given(request, "key_positions");
     if (make_plan(task, request, &plan, err) || (request->mask && make_mask(request->mask, &mask, err)) ||
         (queries && task_echo_positions(task, "query_positions", &request->query_positions, err)) ||
-        (keys && task_echo_positions(task, "key_positions", &request->key_positions, err)))
+        (keys && task_echo_positions(task, "key_positions", &request->key_positions, err))) {
         return err->code;
+    }
     struct pe_attention_args args = {
         .size = sizeof args,
         .plan = plan,
@@ -156,8 +164,9 @@ static int attention_open(struct task *task, struct pe_error *err) {
         .dtype = task_dtype(task),
     };
     struct pe_attention_result made;
-    if (pe_attention_open(task->arena, &task->work, &made, &args, err))
+    if (pe_attention_open(task->arena, &task->work, &made, &args, err)) {
         return err->code;
+    }
     declare(task, &made);
     return PE_OK;
 }

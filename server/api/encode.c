@@ -35,13 +35,15 @@ static void encode_rows(const void *state, size_t first, size_t n, void *out) {
 static int stream(struct task *task, const struct pe_plan *plan, const struct pe_positions *positions,
                   struct pe_error *err) {
     struct encode_rows *rows = pe_arena_array(task->arena, 1, sizeof *rows, err);
-    if (!rows || pe_encode_check(plan, positions, task_dtype(task), err))
+    if (!rows || pe_encode_check(plan, positions, task_dtype(task), err)) {
         return err->code;
+    }
     *rows = (struct encode_rows){.plan = plan, .positions = *positions, .dtype = task_dtype(task)};
     struct pe_tensor shape = {.dtype = rows->dtype, .rank = positions->batch ? 3 : 2};
     size_t *dim = shape.dim;
-    if (positions->batch)
+    if (positions->batch) {
         *dim++ = positions->batch;
+    }
     dim[0] = positions->length;
     dim[1] = pe_plan_width(plan);
     result_tensor(&task->result, "vectors", &shape);
@@ -55,13 +57,15 @@ static int stream(struct task *task, const struct pe_plan *plan, const struct pe
 static int check_size(const struct task *task, size_t n, size_t width, bool *large, struct pe_error *err) {
     size_t bytes, factors[3] = {n, width, pe_dtype_size(task_dtype(task))};
     uint64_t limit = (uint64_t)task->service->config->stream_bytes;
-    if (!pe_size_product(factors, 3, &bytes))
+    if (!pe_size_product(factors, 3, &bytes)) {
         bytes = SIZE_MAX;
+    }
     *large = bytes >= STREAM_FROM;
-    if (task->stream_ok && bytes > limit)
+    if (task->stream_ok && bytes > limit) {
         return pe_fail_limit(err, "positions", "stream_bytes", limit, bytes,
                              "%zu positions of width %zu are more than the %llu bytes that a stream may have",
                              n, width, (unsigned long long)limit);
+    }
     return PE_OK;
 }
 
@@ -73,13 +77,16 @@ static int encode_open(struct task *task, struct pe_error *err) {
     bool large;
     if (task_plan(task, &plan, &request->encoding, 0, positions->length, err) ||
         task_echo_positions(task, "positions", positions, err) ||
-        check_size(task, n, pe_plan_width(plan), &large, err))
+        check_size(task, n, pe_plan_width(plan), &large, err)) {
         return err->code;
-    if (task->stream_ok && large)
+    }
+    if (task->stream_ok && large) {
         return stream(task, plan, positions, err);
+    }
     struct pe_tensor vectors;
-    if (pe_encode_open(task->arena, &task->work, &vectors, plan, positions, task_dtype(task), err))
+    if (pe_encode_open(task->arena, &task->work, &vectors, plan, positions, task_dtype(task), err)) {
         return err->code;
+    }
     result_tensor(&task->result, "vectors", &vectors);
     return PE_OK;
 }

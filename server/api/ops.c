@@ -21,8 +21,10 @@ const struct api_op *api_op_at(size_t i) {
 }
 
 const struct api_op *api_op_find(const char *name) {
-    for (size_t i = 0; i < PE_COUNT(ops); i++)
-        if (strcmp(ops[i]->name, name) == 0)
+    for (size_t i = 0; i < PE_COUNT(ops); i++) {
+        if (strcmp(ops[i]->name, name) == 0) {
             return ops[i];
+        }
+    }
     return NULL;
 }

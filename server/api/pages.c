@@ -37,11 +37,12 @@ static void describe(struct text *text, const struct pe_encoding_info *info) {
     text_key(text, "operations");
     text_puts(text, "[");
     unsigned can = pe_encoding_abilities(info);
-    for (size_t i = 0, n = 0; i < PE_COUNT(abilities); i++)
+    for (size_t i = 0, n = 0; i < PE_COUNT(abilities); i++) {
         if (can & (1u << i)) {
             text_puts(text, n++ ? "," : "");
             text_string(text, abilities[i]);
         }
+    }
     text_puts(text, "]");
     text_key(text, "parameters");
     schema_object(text, info->fields, info->n_fields);
@@ -61,9 +62,10 @@ int page_encodings(struct page *page, struct pe_error *err) {
 
 int page_encoding(struct page *page, struct pe_error *err) {
     const struct pe_encoding_info *info = pe_encoding_find(page->argument);
-    if (!info)
+    if (!info) {
         return pe_fail(err, SERVER_NOT_FOUND, "path", "there is no type of encoding \"%.60s\"",
                        page->argument);
+    }
     describe(page->text, info);
     return PE_OK;
 }
@@ -190,10 +192,12 @@ int page_metrics(struct page *page, struct pe_error *err) {
     char *text = malloc(bound);
     page->fresh = true;
     page->media = METRICS_CONTENT_TYPE;
-    if (!text)
+    if (!text) {
         return pe_fail(err, PE_ERR_MEMORY, "", "no memory for the metrics");
-    if (page->service->metrics)
+    }
+    if (page->service->metrics) {
         text_add(page->text, text, metrics_write(page->service->metrics, text, bound));
+    }
     free(text);
     return PE_OK;
 }

@@ -42,8 +42,9 @@ static int make_flat(struct task *task, struct positions_request *request, struc
     pe_fields_init(pe_positions_fields, pe_positions_n_fields, &rule, sizeof rule);
     for (size_t i = 0; i < PE_COUNT(fields); i++) {
         const struct pe_field *to = pe_field_find(pe_positions_fields, pe_positions_n_fields, fields[i].name);
-        if (to && pe_field_given(fields, &fields[i], request))
+        if (to && pe_field_given(fields, &fields[i], request)) {
             rule.given |= (uint64_t)1 << (to - pe_positions_fields);
+        }
     }
     rule.mask = request->mask;
     rule.lengths = request->lengths;
@@ -57,27 +58,34 @@ static int positions_open(struct task *task, struct pe_error *err) {
     struct positions_request *request = task->request;
     bool nested = pe_field_given(fields, &fields[0], request);
     bool flat = (request->given & ~(uint64_t)1) != 0;
-    if (!nested && !flat)
+    if (!nested && !flat) {
         return pe_fail(err, PE_ERR_MISSING, "positions",
                        "is required, or one of mask with rule, lengths and grid");
-    if (nested && flat)
+    }
+    if (nested && flat) {
         return pe_fail(err, PE_ERR_CONFLICT, "positions", "is given beside mask, lengths, grid or rule");
-    if (!nested && make_flat(task, request, err))
+    }
+    if (!nested && make_flat(task, request, err)) {
         return err->code;
+    }
     const struct pe_positions *positions = &request->positions;
     size_t dim[3], rank = 0, n = pe_positions_count(positions);
-    if (positions->batch)
+    if (positions->batch) {
         dim[rank++] = positions->batch;
+    }
     dim[rank++] = positions->length;
-    if (positions->axes > 1)
+    if (positions->axes > 1) {
         dim[rank++] = (size_t)positions->axes;
+    }
     struct pe_tensor doubles, out;
-    if (pe_tensor_alloc(task->arena, &doubles, PE_DTYPE_F64, (int)rank, dim, err))
+    if (pe_tensor_alloc(task->arena, &doubles, PE_DTYPE_F64, (int)rank, dim, err)) {
         return pe_error_at(err, "positions");
+    }
     pe_positions_read(positions, 0, n, doubles.data);
     enum pe_dtype dtype = task->common.dtype ? (enum pe_dtype)task->common.dtype : PE_DTYPE_F64;
-    if (pe_tensor_convert(task->arena, &out, &doubles, dtype, err))
+    if (pe_tensor_convert(task->arena, &out, &doubles, dtype, err)) {
         return pe_error_at(err, "positions");
+    }
     result_tensor(&task->result, "positions", &out);
     return PE_OK;
 }

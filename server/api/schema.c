@@ -41,8 +41,9 @@ static void schema_choices(struct text *text, const struct pe_field *row) {
 
 static void schema_bounds(struct text *text, const struct pe_field *row) {
     bool numbers = row->kind == PE_KIND_INT || row->kind == PE_KIND_REAL || row->kind == PE_KIND_SCALE;
-    if (!numbers || (row->min == 0 && row->max == 0))
+    if (!numbers || (row->min == 0 && row->max == 0)) {
         return;
+    }
     text_key(text, row->flags & PE_FIELD_OPEN_MIN ? "exclusiveMinimum" : "minimum");
     text_real(text, row->min);
     text_key(text, "maximum");
@@ -50,17 +51,19 @@ static void schema_bounds(struct text *text, const struct pe_field *row) {
 }
 
 static void schema_default(struct text *text, const struct pe_field *row) {
-    if (!row->def)
+    if (!row->def) {
         return;
+    }
     text_key(text, "default");
     struct pe_number number;
     bool may_be_number = row->kind == PE_KIND_REAL || row->kind == PE_KIND_SCALE;
-    if (row->kind == PE_KIND_BOOL || row->kind == PE_KIND_INT)
+    if (row->kind == PE_KIND_BOOL || row->kind == PE_KIND_INT) {
         text_puts(text, row->def);
-    else if (may_be_number && pe_number_parse(row->def, strlen(row->def), &number) == PE_NUMBER_OK)
+    } else if (may_be_number && pe_number_parse(row->def, strlen(row->def), &number) == PE_NUMBER_OK) {
         text_real(text, number.value);
-    else
+    } else {
         text_string(text, row->def);
+    }
 }
 
 static void schema_member(struct text *text, const struct pe_field *row) {
@@ -72,8 +75,9 @@ static void schema_member(struct text *text, const struct pe_field *row) {
     } else {
         text_puts(text, kind_schemas[row->kind]);
     }
-    if (row->choices)
+    if (row->choices) {
         schema_choices(text, row);
+    }
     schema_bounds(text, row);
     schema_default(text, row);
     if (row->shape) {
@@ -99,15 +103,18 @@ static void schema_member(struct text *text, const struct pe_field *row) {
 
 static void schema_defs(struct text *text, const struct pe_field *fields, size_t n) {
     bool any = false;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         any = any || fields[i].kind == PE_KIND_OBJECT;
-    if (!any)
+    }
+    if (!any) {
         return;
+    }
     text_key(text, "$defs");
     text_puts(text, "{");
     for (size_t i = 0; i < n; i++) {
-        if (fields[i].kind != PE_KIND_OBJECT)
+        if (fields[i].kind != PE_KIND_OBJECT) {
             continue;
+        }
         text_key(text, fields[i].name);
         schema_object(text, fields[i].fields, fields[i].n_fields);
     }
@@ -121,11 +128,12 @@ void schema_object(struct text *text, const struct pe_field *fields, size_t n) {
         schema_member(text, &fields[i]);
     }
     text_puts(text, "},\"required\":[");
-    for (size_t i = 0, n_required = 0; i < n; i++)
+    for (size_t i = 0, n_required = 0; i < n; i++) {
         if (fields[i].flags & PE_FIELD_REQUIRED) {
             text_puts(text, n_required++ ? "," : "");
             text_string(text, fields[i].name);
         }
+    }
     text_puts(text, "],\"additionalProperties\":false");
     schema_defs(text, fields, n);
     text_puts(text, "}");

@@ -19,8 +19,9 @@ static const struct pe_field fields[] = {
 };
 
 static int check_return(const struct task *task, const struct pe_shift_result *made, struct pe_error *err) {
-    if (made->exact || !task_wants(task, "blocks", false))
+    if (made->exact || !task_wants(task, "blocks", false)) {
         return PE_OK;
+    }
     return pe_fail(err, PE_ERR_UNSUPPORTED, "return",
                    "this encoding has no exact map in blocks; matrix is the best one");
 }
@@ -36,9 +37,10 @@ static void narrow_run(const void *state, size_t part) {
     const struct narrow *narrow = state;
     (void)part;
     pe_work_run(&narrow->work);
-    for (size_t i = 0; i < narrow->n; i++)
+    for (size_t i = 0; i < narrow->n; i++) {
         pe_dtype_store(narrow->out[i].dtype, narrow->wide[i].data, pe_tensor_count(&narrow->wide[i]),
                        narrow->out[i].data);
+    }
 }
 
 static int declare_map(struct task *task, struct narrow *narrow, const char *name,
@@ -46,8 +48,9 @@ static int declare_map(struct task *task, struct narrow *narrow, const char *nam
     struct pe_tensor *out = &narrow->out[narrow->n];
     enum pe_dtype dtype = task->common.dtype ? (enum pe_dtype)task->common.dtype : PE_DTYPE_F64;
     narrow->wide[narrow->n++] = *wide;
-    if (pe_tensor_alloc(task->arena, out, dtype, wide->rank, wide->dim, err))
+    if (pe_tensor_alloc(task->arena, out, dtype, wide->rank, wide->dim, err)) {
         return err->code;
+    }
     result_tensor(&task->result, name, out);
     return PE_OK;
 }
@@ -58,8 +61,9 @@ static int declare(struct task *task, const struct pe_shift_result *made, struct
         (made->blocks.data && task_wants(task, "blocks", true) &&
          declare_map(task, narrow, "blocks", &made->blocks, err)) ||
         (made->matrix.data && task_wants(task, "matrix", !made->exact) &&
-         declare_map(task, narrow, "matrix", &made->matrix, err)))
+         declare_map(task, narrow, "matrix", &made->matrix, err))) {
         return err->code;
+    }
     result_json(&task->result, "exact", made->exact ? "true" : "false");
     result_scalar(&task->result, "residual", &made->residual);
     result_scalar(&task->result, "rms", &made->rms);
@@ -74,10 +78,12 @@ static int shift_open(struct task *task, struct pe_error *err) {
     struct shift_request *request = task->request;
     struct pe_plan *plan;
     if (!pe_field_given(fields, &fields[2], request) &&
-        pe_positions_steps(&request->positions, 0, 1, 64, err))
+        pe_positions_steps(&request->positions, 0, 1, 64, err)) {
         return err->code;
-    if (task_plan(task, &plan, &request->encoding, 0, request->positions.length, err))
+    }
+    if (task_plan(task, &plan, &request->encoding, 0, request->positions.length, err)) {
         return err->code;
+    }
     struct pe_shift_args args = {
         .size = sizeof args,
         .plan = plan,
@@ -87,8 +93,9 @@ static int shift_open(struct task *task, struct pe_error *err) {
     };
     struct pe_shift_result made;
     if (pe_shift_open(task->arena, &task->work, &made, &args, err) || check_return(task, &made, err) ||
-        task_echo_positions(task, "positions", &request->positions, err))
+        task_echo_positions(task, "positions", &request->positions, err)) {
         return err->code;
+    }
     return declare(task, &made, err);
 }
 

@@ -33,39 +33,48 @@ static int check_wanted(const struct task *task, struct pe_error *err) {
         const char *name = task->common.wanted.v[i];
         const char *at = names && name[0] ? strstr(names, name) : NULL;
         size_t n = strlen(name);
-        while (at && ((at > names && at[-1] != ' ') || (at[n] && at[n] != ',')))
+        while (at && ((at > names && at[-1] != ' ') || (at[n] && at[n] != ','))) {
             at = strstr(at + 1, name);
-        if (!at)
+        }
+        if (!at) {
             return pe_fail(err, PE_ERR_CHOICE, "return", "%s can return %s, got \"%.60s\"", task->op->name,
                            names ? names : "no choice of tensors", name);
+        }
     }
     return PE_OK;
 }
 
 int task_open(struct task *task, struct pe_error *err) {
-    if (check_wanted(task, err) || pe_fields_check(task->op->fields, task->op->n_fields, task->request, err))
+    if (check_wanted(task, err) ||
+        pe_fields_check(task->op->fields, task->op->n_fields, task->request, err)) {
         return err->code;
+    }
     return task->op->open(task, err);
 }
 
 void task_close(struct task *task) {
-    for (size_t i = 0; i < task->n_plans; i++)
+    for (size_t i = 0; i < task->n_plans; i++) {
         pe_plan_close(task->plans[i]);
+    }
     task->n_plans = 0;
 }
 
 enum pe_dtype task_dtype(const struct task *task) {
-    if (task->common.dtype)
+    if (task->common.dtype) {
         return (enum pe_dtype)task->common.dtype;
+    }
     return task->posted ? task->posted : PE_DTYPE_F32;
 }
 
 bool task_wants(const struct task *task, const char *name, bool by_default) {
-    if (!task->common.wanted.n)
+    if (!task->common.wanted.n) {
         return by_default;
-    for (size_t i = 0; i < task->common.wanted.n; i++)
-        if (strcmp(task->common.wanted.v[i], name) == 0)
+    }
+    for (size_t i = 0; i < task->common.wanted.n; i++) {
+        if (strcmp(task->common.wanted.v[i], name) == 0) {
             return true;
+        }
+    }
     return false;
 }
 
@@ -75,24 +84,28 @@ static int resolve_tables(struct task *task, struct pe_spec *spec, struct pe_err
     const struct pe_field *part = pe_field_find(info->fields, info->n_fields, "tensor_name");
     for (size_t i = 0; i < info->n_fields; i++) {
         char *params = spec->params;
-        if (info->fields[i].kind != PE_KIND_TABLE)
+        if (info->fields[i].kind != PE_KIND_TABLE) {
             continue;
+        }
         struct pe_table *table = (struct pe_table *)(void *)(params + info->fields[i].offset);
         const char *tensor_name = part ? *(const char **)(void *)(params + part->offset) : NULL;
-        if (table->name && !table->tensor)
+        if (table->name && !table->tensor) {
             table->tensor = tables_find(task->service->tables, table->name, tensor_name, err);
-        if (err->code)
+        }
+        if (err->code) {
             return err->code;
+        }
     }
     return PE_OK;
 }
 
 static const char *keep_text(struct task *task, struct text *text, struct pe_error *err) {
     const char *copy = NULL;
-    if (text->failed)
+    if (text->failed) {
         pe_fail(err, PE_ERR_MEMORY, "", "no memory for the reply");
-    else
+    } else {
         copy = pe_arena_text(task->arena, text->data ? text->data : "", text->n, err);
+    }
     text_free(text);
     return copy;
 }
@@ -100,14 +113,16 @@ static const char *keep_text(struct task *task, struct text *text, struct pe_err
 int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, size_t width, size_t length,
               struct pe_error *err) {
     if (resolve_tables(task, spec, err) || pe_spec_fit(spec, width, length, err) ||
-        pe_plan_open(plan, spec, err))
+        pe_plan_open(plan, spec, err)) {
         return pe_error_at(err, "encoding");
+    }
     task->plans[task->n_plans++] = *plan;
     struct text text = {0};
     echo_encoding(&text, spec);
     task->encoding_json = keep_text(task, &text, err);
-    if (!task->encoding_json)
+    if (!task->encoding_json) {
         return err->code;
+    }
     result_json(&task->result, "encoding", task->encoding_json);
     return PE_OK;
 }
@@ -115,22 +130,25 @@ int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, si
 int task_plan_embeddings(struct task *task, struct pe_plan **plan, struct pe_spec *spec,
                          const struct pe_tensor *x, struct pe_error *err) {
     char shape[128];
-    if (x->rank < 2 || x->dim[x->rank - 1] == 0)
+    if (x->rank < 2 || x->dim[x->rank - 1] == 0) {
         return pe_fail(err, PE_ERR_SHAPE, "embeddings",
                        "has shape %s, allowed are [T, D] and [B, T, D] with D of 1 or more",
                        pe_tensor_shape_text(x, shape, sizeof shape));
+    }
     return task_plan(task, plan, spec, x->dim[x->rank - 1], x->dim[x->rank - 2], err);
 }
 
 int task_echo_positions(struct task *task, const char *name, const struct pe_positions *positions,
                         struct pe_error *err) {
-    if (!positions->by_rule)
+    if (!positions->by_rule) {
         return PE_OK;
+    }
     struct text text = {0};
     echo_positions(&text, positions);
     const char *json = keep_text(task, &text, err);
-    if (json)
+    if (json) {
         result_json(&task->result, name, json);
+    }
     return err->code;
 }
 
@@ -138,7 +156,8 @@ int task_number(struct task *task, const char *name, double value, struct pe_err
     struct text text = {0};
     text_real(&text, value);
     const char *json = keep_text(task, &text, err);
-    if (json)
+    if (json) {
         result_json(&task->result, name, json);
+    }
     return err->code;
 }

@@ -31,12 +31,14 @@ static int encoding_named(struct bind *bind, struct pe_spec *spec, const char *n
         bind->preset_given = spec->params ? *(const uint64_t *)spec->params : 0;
         return code;
     }
-    if (pe_encoding_find(name))
+    if (pe_encoding_find(name)) {
         return pe_spec_init(bind->arena, spec, name, err);
+    }
     struct pe_error ignored = {0};
     if (tables_table(bind->service->tables, name, &ignored)) {
-        if (pe_spec_init(bind->arena, spec, "learned", err))
+        if (pe_spec_init(bind->arena, spec, "learned", err)) {
             return err->code;
+        }
         return pe_spec_set(bind->arena, spec, "table", name, err);
     }
     return pe_fail(err, PE_ERR_UNKNOWN_NAME, "",
@@ -46,12 +48,14 @@ static int encoding_named(struct bind *bind, struct pe_spec *spec, const char *n
 int bind_spec_value(struct bind *bind, struct pe_spec *spec, const json_t *value, const char *path,
                     struct pe_error *err) {
     if (json_is_string(value)) {
-        if (encoding_named(bind, spec, json_string_value(value), err))
+        if (encoding_named(bind, spec, json_string_value(value), err)) {
             return pe_error_at(err, "encoding");
+        }
         return PE_OK;
     }
-    if (json_is_object(value))
+    if (json_is_object(value)) {
         return bind_spec_object(bind, spec, value, path, err);
+    }
     return pe_fail(err, PE_ERR_TYPE, "encoding",
                    "must be an object with a type, or the name of a preset, table or type, got %s",
                    bind_json_word(value));
@@ -76,15 +80,19 @@ static int query_encoding(struct bind *bind, const char *query, struct pe_error 
     const char *name, *value;
     while (spec && query_next(bind->arena, &query, &name, &value, err)) {
         bool type = strcmp(name, "type") == 0;
-        if (!type && strcmp(name, "encoding") != 0)
+        if (!type && strcmp(name, "encoding") != 0) {
             continue;
-        if (pe_field_given(bind->op.fields, row, bind->op.base))
+        }
+        if (pe_field_given(bind->op.fields, row, bind->op.base)) {
             return pe_fail(err, PE_ERR_CONFLICT, "encoding", "is given twice");
+        }
         struct pe_spec made = {0};
-        if (type ? pe_spec_init(bind->arena, &made, value, err) : encoding_named(bind, &made, value, err))
+        if (type ? pe_spec_init(bind->arena, &made, value, err) : encoding_named(bind, &made, value, err)) {
             return pe_error_at(err, "encoding");
-        if (pe_field_set_encoding(bind->op.fields, row, bind->op.base, &made, err))
+        }
+        if (pe_field_set_encoding(bind->op.fields, row, bind->op.base, &made, err)) {
             return err->code;
+        }
     }
     return err->code;
 }
@@ -97,8 +105,9 @@ static int query_param(struct bind *bind, struct pe_spec *spec, const struct pe_
         bind->preset_given &= ~bit;
         *(uint64_t *)spec->params &= ~bit;
     }
-    if (pe_field_parse(bind->arena, spec->encoding->fields, param, spec->params, value, err))
+    if (pe_field_parse(bind->arena, spec->encoding->fields, param, spec->params, value, err)) {
         return pe_error_at(err, "encoding");
+    }
     return PE_OK;
 }
 
@@ -107,8 +116,9 @@ static int unknown_parameter(const struct bind *bind, const struct pe_spec *spec
     char common[200], own[240], params[240] = "";
     pe_fields_names(bind->common.fields, bind->common.n, common, sizeof common);
     pe_fields_names(bind->op.fields, bind->op.n, own, sizeof own);
-    if (spec && spec->encoding)
+    if (spec && spec->encoding) {
         pe_fields_names(spec->encoding->fields, spec->encoding->n_fields, params, sizeof params);
+    }
     return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name[0] ? name : "query",
                    "unknown parameter; there are %s, %s%s%s", own, common, params[0] ? ", " : "", params);
 }
@@ -119,11 +129,14 @@ static void *inner_struct(struct bind *bind, const struct pe_field *row, struct 
                           struct pe_error *err) {
     if (row->kind == PE_KIND_POSITIONS) {
         *inner = (struct bind_target){pe_positions_fields, pe_positions_n_fields, NULL};
-        for (size_t i = 0; i < bind->n_rules; i++)
-            if (bind->rules[i].row == row)
+        for (size_t i = 0; i < bind->n_rules; i++) {
+            if (bind->rules[i].row == row) {
                 return inner->base = &bind->rules[i].rule;
-        if (bind->n_rules == BIND_MAX_RULES)
+            }
+        }
+        if (bind->n_rules == BIND_MAX_RULES) {
             return NULL;
+        }
         struct bind_rule *rule = &bind->rules[bind->n_rules++];
         rule->row = row;
         pe_fields_init(inner->fields, inner->n, &rule->rule, sizeof rule->rule);
@@ -131,11 +144,13 @@ static void *inner_struct(struct bind *bind, const struct pe_field *row, struct 
     }
     const void **member = (const void **)(void *)((char *)bind->op.base + row->offset);
     *inner = (struct bind_target){row->fields, row->n_fields, (void *)(uintptr_t)*member};
-    if (inner->base)
+    if (inner->base) {
         return inner->base;
+    }
     inner->base = pe_arena_array(bind->arena, 1, row->object_size, err);
-    if (!inner->base)
+    if (!inner->base) {
         return NULL;
+    }
     pe_fields_init(row->fields, row->n_fields, inner->base, row->object_size);
     return pe_field_set_object(bind->op.fields, row, bind->op.base, inner->base, err) ? NULL : inner->base;
 }
@@ -143,14 +158,16 @@ static void *inner_struct(struct bind *bind, const struct pe_field *row, struct 
 /* The row before the dot of "mask.causal", where it has members; *rest is what follows the dot. */
 static const struct pe_field *dotted_row(const struct bind *bind, const char *name, const char **rest) {
     size_t length = strcspn(name, ".");
-    if (!name[length])
+    if (!name[length]) {
         return NULL;
+    }
     *rest = name + length + 1;
     for (size_t i = 0; i < bind->op.n; i++) {
         const struct pe_field *row = &bind->op.fields[i];
         bool has_members = row->kind == PE_KIND_OBJECT || row->kind == PE_KIND_POSITIONS;
-        if (has_members && strlen(row->name) == length && strncmp(row->name, name, length) == 0)
+        if (has_members && strlen(row->name) == length && strncmp(row->name, name, length) == 0) {
             return row;
+        }
     }
     return NULL;
 }
@@ -159,8 +176,9 @@ static const struct pe_field *dotted_row(const struct bind *bind, const char *na
 static const struct pe_field *dotted_member(struct bind *bind, const struct pe_field *row, const char *rest,
                                             struct bind_target *inner, struct pe_error *err) {
     char names[240];
-    if (!inner_struct(bind, row, inner, err))
+    if (!inner_struct(bind, row, inner, err)) {
         return NULL;
+    }
     const struct pe_field *member = target_find(inner, rest);
     if (!member) {
         pe_fail(err, PE_ERR_UNKNOWN_FIELD, rest, "unknown field; there are %s",
@@ -174,8 +192,9 @@ static int query_dotted(struct bind *bind, const struct pe_field *row, const cha
                         struct pe_error *err) {
     struct bind_target inner;
     const struct pe_field *member = dotted_member(bind, row, rest, &inner, err);
-    if (member && pe_field_parse(bind->arena, inner.fields, member, inner.base, value, err))
+    if (member && pe_field_parse(bind->arena, inner.fields, member, inner.base, value, err)) {
         return pe_error_at(err, row->name);
+    }
     return err->code;
 }
 
@@ -183,10 +202,12 @@ int bind_finish(struct bind *bind, struct pe_error *err) {
     for (size_t i = 0; i < bind->n_rules; i++) {
         const struct pe_field *row = bind->rules[i].row;
         struct pe_positions positions;
-        if (pe_positions_make(bind->arena, &positions, &bind->rules[i].rule, err))
+        if (pe_positions_make(bind->arena, &positions, &bind->rules[i].rule, err)) {
             return pe_error_at(err, row->name);
-        if (pe_field_set_positions(bind->op.fields, row, bind->op.base, &positions, err))
+        }
+        if (pe_field_set_positions(bind->op.fields, row, bind->op.base, &positions, err)) {
             return err->code;
+        }
     }
     bind->n_rules = 0;
     return PE_OK;
@@ -195,28 +216,36 @@ int bind_finish(struct bind *bind, struct pe_error *err) {
 static int query_one(struct bind *bind, const char *name, const char *value, struct pe_error *err) {
     const struct pe_field *encoding_row, *row;
     struct pe_spec *spec = query_spec(bind, &encoding_row);
-    if (spec && (strcmp(name, "type") == 0 || strcmp(name, "encoding") == 0))
+    if (spec && (strcmp(name, "type") == 0 || strcmp(name, "encoding") == 0)) {
         return PE_OK; /* the first pass took it */
-    if ((row = target_find(&bind->common, name)) != NULL)
+    }
+    if ((row = target_find(&bind->common, name)) != NULL) {
         return pe_field_parse(bind->arena, bind->common.fields, row, bind->common.base, value, err);
-    if ((row = target_find(&bind->op, name)) != NULL)
+    }
+    if ((row = target_find(&bind->op, name)) != NULL) {
         return pe_field_parse(bind->arena, bind->op.fields, row, bind->op.base, value, err);
+    }
     if (spec && spec->encoding &&
-        (row = pe_field_find(spec->encoding->fields, spec->encoding->n_fields, name)))
+        (row = pe_field_find(spec->encoding->fields, spec->encoding->n_fields, name))) {
         return query_param(bind, spec, row, value, err);
+    }
     const char *rest;
-    if ((row = dotted_row(bind, name, &rest)) != NULL)
+    if ((row = dotted_row(bind, name, &rest)) != NULL) {
         return query_dotted(bind, row, rest, value, err);
+    }
     return unknown_parameter(bind, spec, name, err);
 }
 
 int bind_query(struct bind *bind, const char *query, struct pe_error *err) {
-    if (query_encoding(bind, query, err))
+    if (query_encoding(bind, query, err)) {
         return err->code;
+    }
     const char *name, *value;
-    while (query_next(bind->arena, &query, &name, &value, err))
-        if (query_one(bind, name, value, err))
+    while (query_next(bind->arena, &query, &name, &value, err)) {
+        if (query_one(bind, name, value, err)) {
             return err->code;
+        }
+    }
     return err->code;
 }
 
@@ -226,22 +255,26 @@ int bind_query(struct bind *bind, const char *query, struct pe_error *err) {
  * in float32. */
 void bind_note_dtype(struct bind *bind, enum pe_dtype dtype) {
     enum pe_dtype now = bind->posted;
-    if (now == PE_DTYPE_NONE || dtype == now)
+    if (now == PE_DTYPE_NONE || dtype == now) {
         bind->posted = dtype;
-    else if (now == PE_DTYPE_F64 || dtype == PE_DTYPE_F64)
+    } else if (now == PE_DTYPE_F64 || dtype == PE_DTYPE_F64) {
         bind->posted = PE_DTYPE_F64;
-    else
+    } else {
         bind->posted = PE_DTYPE_F32;
+    }
 }
 
 int bind_check_empty(const struct pe_tensor *tensor, struct pe_error *err) {
     size_t others[PE_MAX_RANK], n = 0, product;
-    for (int i = 0; i < tensor->rank; i++)
-        if (tensor->dim[i])
+    for (int i = 0; i < tensor->rank; i++) {
+        if (tensor->dim[i]) {
             others[n++] = tensor->dim[i];
+        }
+    }
     char shape[200];
-    if (n == (size_t)tensor->rank || (pe_size_product(others, n, &product) && product <= EMPTY_MAX))
+    if (n == (size_t)tensor->rank || (pe_size_product(others, n, &product) && product <= EMPTY_MAX)) {
         return PE_OK;
+    }
     return pe_fail(err, PE_ERR_SHAPE, "", "has shape %s: beside a 0 the others may be %d together",
                    pe_tensor_shape_text(tensor, shape, sizeof shape), EMPTY_MAX);
 }
@@ -249,8 +282,9 @@ int bind_check_empty(const struct pe_tensor *tensor, struct pe_error *err) {
 static int set_positions(struct bind *bind, const struct pe_field *row, const struct pe_tensor *tensor,
                          struct pe_error *err) {
     struct pe_positions positions;
-    if (pe_positions_tensor(bind->arena, &positions, tensor, 1, err))
+    if (pe_positions_tensor(bind->arena, &positions, tensor, 1, err)) {
         return pe_error_at(err, row->name);
+    }
     return pe_field_set_positions(bind->op.fields, row, bind->op.base, &positions, err);
 }
 
@@ -258,8 +292,9 @@ static int set_inside(struct bind *bind, const struct pe_field *row, const char 
                       const struct pe_tensor *tensor, struct pe_error *err) {
     struct bind_target inner;
     const struct pe_field *member = dotted_member(bind, row, rest, &inner, err);
-    if (member && pe_field_set_tensor(inner.fields, member, inner.base, tensor, err))
+    if (member && pe_field_set_tensor(inner.fields, member, inner.base, tensor, err)) {
         return pe_error_at(err, row->name);
+    }
     return err->code;
 }
 
@@ -268,28 +303,34 @@ int bind_named_tensor(struct bind *bind, const char *name, const struct pe_tenso
     const struct pe_field *row = target_find(&bind->op, name), *encoding_row;
     struct pe_spec *spec = query_spec(bind, &encoding_row);
     struct pe_tensor *kept = pe_arena_array(bind->arena, 1, sizeof *kept, err);
-    if (!kept)
+    if (!kept) {
         return err->code;
-    if (bind_check_empty(tensor, err))
+    }
+    if (bind_check_empty(tensor, err)) {
         return pe_error_at(err, name);
+    }
     *kept = *tensor;
-    if (row && row->kind == PE_KIND_POSITIONS)
+    if (row && row->kind == PE_KIND_POSITIONS) {
         return set_positions(bind, row, kept, err);
+    }
     if (row) {
-        if (!(row->flags & PE_FIELD_NUMBERS))
+        if (!(row->flags & PE_FIELD_NUMBERS)) {
             bind_note_dtype(bind, tensor->dtype);
+        }
         return pe_field_set_tensor(bind->op.fields, row, bind->op.base, kept, err);
     }
     const char *inner = strncmp(name, "encoding.", 9) == 0 ? name + 9 : name;
     if (spec && spec->encoding && pe_field_find(spec->encoding->fields, spec->encoding->n_fields, inner)) {
-        if (pe_spec_set_tensor(spec, inner, kept, err))
+        if (pe_spec_set_tensor(spec, inner, kept, err)) {
             return pe_error_at(err, "encoding");
+        }
         bind_note_dtype(bind, tensor->dtype);
         return PE_OK;
     }
     const char *rest;
-    if ((row = dotted_row(bind, name, &rest)) != NULL)
+    if ((row = dotted_row(bind, name, &rest)) != NULL) {
         return set_inside(bind, row, rest, kept, err);
+    }
     char names[240];
     return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name, "unknown tensor; the fields are %s",
                    pe_fields_names(bind->op.fields, bind->op.n, names, sizeof names));

@@ -19,10 +19,11 @@ static json_t *json_parse(const char *text, size_t length, struct pe_error *err)
         return NULL;
     }
     json_t *root = json_loadb(text, length, PARSE_FLAGS | JSON_DECODE_ANY, &error);
-    if (!root)
+    if (!root) {
         pe_fail(err, PE_ERR_SYNTAX, "body", "malformed JSON at line %d: %.120s", error.line, error.text);
-    else if (!json_is_object(root))
+    } else if (!json_is_object(root)) {
         pe_fail(err, PE_ERR_TYPE, "body", "must be an object, got %s", bind_json_word(root));
+    }
     if (err->code) {
         json_decref(root);
         return NULL;
@@ -34,8 +35,9 @@ static json_t *json_parse(const char *text, size_t length, struct pe_error *err)
 static int peek_dtype(struct bind *bind, const json_t *object, struct pe_error *err) {
     const json_t *value = json_object_get(object, "dtype");
     enum pe_dtype dtype = json_is_string(value) ? pe_dtype_find(json_string_value(value)) : PE_DTYPE_NONE;
-    if (dtype == PE_DTYPE_NONE)
+    if (dtype == PE_DTYPE_NONE) {
         return PE_OK; /* absent, or refused in its turn */
+    }
     return pe_field_parse(bind->arena, bind->common.fields, &bind->common.fields[0], bind->common.base,
                           json_string_value(value), err);
 }
@@ -44,28 +46,33 @@ static int peek_dtype(struct bind *bind, const json_t *object, struct pe_error *
 static int bind_request(struct bind *bind, const json_t *object, const char *path, const char *skip,
                         struct pe_error *err) {
     struct bind_target targets[2] = {bind->op, bind->common};
-    if (peek_dtype(bind, object, err))
+    if (peek_dtype(bind, object, err)) {
         return err->code;
+    }
     /* Read once already: let the second reading pass. */
-    if (json_is_string(json_object_get(object, "dtype")))
+    if (json_is_string(json_object_get(object, "dtype"))) {
         *(uint64_t *)bind->common.base &= ~(uint64_t)1;
-    if (bind_members(bind, targets, 2, object, path, skip, err))
+    }
+    if (bind_members(bind, targets, 2, object, path, skip, err)) {
         return err->code;
+    }
     return bind_finish(bind, err);
 }
 
 /* The rest of a spoiled array was skipped by its brackets alone, so its text must not pass, bound or not. */
 static int refuse_spoiled(const struct lift *lift, struct pe_error *err) {
     const struct lift_array *spoiled = lift_first_error(lift);
-    if (spoiled)
+    if (spoiled) {
         pe_fail(err, spoiled->error.code, spoiled->error.path, "%s", spoiled->error.text);
+    }
     return err->code;
 }
 
 int bind_json(struct bind *bind, const char *text, size_t length, struct pe_error *err) {
     json_t *root = json_parse(text, length, err);
-    if (!root)
+    if (!root) {
         return err->code;
+    }
     bind_request(bind, root, "", NULL, err);
     json_decref(root);
     return refuse_spoiled(bind->lift, err);
@@ -78,15 +85,17 @@ bool bind_watches(void *context, const char *const *keys, size_t depth) {
     for (size_t i = 0; i < depth; i++) {
         const struct pe_field *row = pe_field_find(fields, n, keys[i]);
         bool last = i + 1 == depth;
-        if (!row)
+        if (!row) {
             return false;
+        }
         switch (row->kind) {
         case PE_KIND_TENSOR:
         case PE_KIND_TABLE:
             return last || (i + 2 == depth && strcmp(keys[depth - 1], "data") == 0);
         case PE_KIND_POSITIONS:
-            if (last || (i + 2 == depth && strcmp(keys[depth - 1], "data") == 0))
+            if (last || (i + 2 == depth && strcmp(keys[depth - 1], "data") == 0)) {
                 return true;
+            }
             fields = pe_positions_fields;
             n = pe_positions_n_fields;
             break;
@@ -98,8 +107,9 @@ bool bind_watches(void *context, const char *const *keys, size_t depth) {
             for (size_t e = 0; e < pe_encoding_count(); e++) {
                 const struct pe_encoding_info *info = pe_encoding_at(e);
                 struct bind_target params = {info->fields, info->n_fields, NULL};
-                if (!last && bind_watches(&params, keys + i + 1, depth - i - 1))
+                if (!last && bind_watches(&params, keys + i + 1, depth - i - 1)) {
                     return true;
+                }
             }
             return false;
         default:
@@ -115,15 +125,19 @@ static int batch_entry(const struct bind_batch *batch, const json_t *entry, size
     char path[32];
     struct bind *bind;
     snprintf(path, sizeof path, "requests[%zu]", i);
-    if (!json_is_object(entry))
+    if (!json_is_object(entry)) {
         return pe_fail(err, PE_ERR_TYPE, "", "must be an object, got %s", bind_json_word(entry));
+    }
     const json_t *op = json_object_get(entry, "op");
-    if (!op)
+    if (!op) {
         return pe_fail(err, PE_ERR_MISSING, "op", "is required: the name of an operation");
-    if (!json_is_string(op))
+    }
+    if (!json_is_string(op)) {
         return pe_fail(err, PE_ERR_TYPE, "op", "must be a string, got %s", bind_json_word(op));
-    if (batch->begin(batch->context, i, json_string_value(op), &bind, err))
+    }
+    if (batch->begin(batch->context, i, json_string_value(op), &bind, err)) {
         return err->code;
+    }
     return bind_request(bind, entry, path, "op", err);
 }
 
@@ -132,16 +146,18 @@ static const json_t *batch_list(const json_t *root, size_t limit, struct pe_erro
     const char *key;
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)root, key, value) {
-        if (strcmp(key, "requests") != 0)
+        if (strcmp(key, "requests") != 0) {
             bind_unknown_member(key, "requests", err);
+        }
     }
-    if (!list)
+    if (!list) {
         pe_fail(err, PE_ERR_MISSING, "requests", "is required: a list of {\"op\": name, ...}");
-    else if (!json_is_array(list))
+    } else if (!json_is_array(list)) {
         pe_fail(err, PE_ERR_TYPE, "requests", "must be a list, got %s", bind_json_word(list));
-    else if (json_array_size(list) > limit)
+    } else if (json_array_size(list) > limit) {
         pe_fail_limit(err, "requests", "batch_requests", limit, json_array_size(list),
                       "has %zu entries, at most %zu are allowed", json_array_size(list), limit);
+    }
     return err->code ? NULL : list;
 }
 
@@ -149,8 +165,9 @@ int bind_batch_json(const struct bind_batch *batch, const char *text, size_t len
     json_t *root = json_parse(text, length, err);
     const json_t *list = root ? batch_list(root, batch->limit, err) : NULL;
     size_t n = json_array_size(list);
-    if (list && batch->open(batch->context, n, err))
+    if (list && batch->open(batch->context, n, err)) {
         n = 0;
+    }
     for (size_t i = 0; i < n; i++) {
         struct pe_error inner = {0};
         batch_entry(batch, json_array_get(list, i), i, &inner);

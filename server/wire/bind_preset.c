@@ -21,10 +21,12 @@ static void preset_clear(struct preset *preset) {
 }
 
 void presets_close(struct presets *presets) {
-    if (!presets)
+    if (!presets) {
         return;
-    for (size_t i = 0; i < presets->n; i++)
+    }
+    for (size_t i = 0; i < presets->n; i++) {
         preset_clear(&presets->v[i]);
+    }
     free(presets->v);
     free(presets);
 }
@@ -38,9 +40,11 @@ const struct preset *presets_at(const struct presets *presets, size_t i) {
 }
 
 const struct preset *presets_find(const struct presets *presets, const char *name) {
-    for (size_t i = 0; i < presets_count(presets); i++)
-        if (strcmp(presets->v[i].name, name) == 0)
+    for (size_t i = 0; i < presets_count(presets); i++) {
+        if (strcmp(presets->v[i].name, name) == 0) {
             return &presets->v[i];
+        }
+    }
     return NULL;
 }
 
@@ -51,8 +55,9 @@ static int preset_check(const char *name, const json_t *encoding, struct pe_erro
     struct pe_arena *arena = pe_arena_open((size_t)1 << 20, NULL, err);
     struct bind bind = {.arena = arena, .service = &service};
     struct pe_spec spec;
-    if (arena && bind_spec_object(&bind, &spec, encoding, "", &inner))
+    if (arena && bind_spec_object(&bind, &spec, encoding, "", &inner)) {
         pe_fail(err, inner.code, inner.path, "preset \"%.60s\": %.200s", name, inner.text);
+    }
     pe_arena_close(arena);
     return err->code;
 }
@@ -60,35 +65,42 @@ static int preset_check(const char *name, const json_t *encoding, struct pe_erro
 /* Two members: the encoding, and what it is. */
 static int preset_add(struct presets *presets, const char *name, const json_t *entry, struct pe_error *err) {
     const json_t *encoding = json_object_get(entry, "encoding"), *doc = json_object_get(entry, "doc");
-    if (!json_is_object(encoding) || !json_is_string(doc) || json_object_size(entry) != 2)
+    if (!json_is_object(encoding) || !json_is_string(doc) || json_object_size(entry) != 2) {
         return pe_fail(err, PE_ERR_TYPE, "presets_file",
                        "preset \"%.60s\" must be {\"doc\": text, \"encoding\": object}", name);
-    if (preset_check(name, encoding, err))
+    }
+    if (preset_check(name, encoding, err)) {
         return err->code;
+    }
     struct preset *preset = (struct preset *)(uintptr_t)presets_find(presets, name);
-    if (preset)
+    if (preset) {
         preset_clear(preset);
-    else
+    } else {
         preset = &presets->v[presets->n++];
+    }
     *preset =
         (struct preset){strdup(name), json_dumps(encoding, JSON_COMPACT), strdup(json_string_value(doc))};
-    if (!preset->name || !preset->json || !preset->doc)
+    if (!preset->name || !preset->json || !preset->doc) {
         return pe_fail(err, PE_ERR_MEMORY, "presets_file", "no memory for presets");
+    }
     return PE_OK;
 }
 
 static int presets_add(struct presets *presets, const json_t *root, struct pe_error *err) {
     const char *name;
     json_t *entry;
-    if (!json_is_object(root))
+    if (!json_is_object(root)) {
         return pe_fail(err, PE_ERR_TYPE, "presets_file", "must hold an object of presets by name");
+    }
     struct preset *v = realloc(presets->v, (presets->n + json_object_size(root)) * sizeof *v);
-    if (!v)
+    if (!v) {
         return pe_fail(err, PE_ERR_MEMORY, "presets_file", "no memory for presets");
+    }
     presets->v = v;
     json_object_foreach((json_t *)(uintptr_t)root, name, entry) {
-        if (preset_add(presets, name, entry, err))
+        if (preset_add(presets, name, entry, err)) {
             return err->code;
+        }
     }
     return PE_OK;
 }
@@ -105,9 +117,10 @@ static json_t *built_in_json(void) {
 static int presets_file(struct presets *presets, const char *file, struct pe_error *err) {
     json_error_t error;
     json_t *root = json_load_file(file, JSON_REJECT_DUPLICATES, &error);
-    if (!root)
+    if (!root) {
         return pe_fail(err, PE_ERR_SYNTAX, "presets_file", "%.100s: line %d: %.100s", file, error.line,
                        error.text);
+    }
     presets_add(presets, root, err);
     json_decref(root);
     return err->code;
@@ -117,13 +130,15 @@ int presets_open(struct presets **out, const char *file, struct pe_error *err) {
     struct presets *presets = calloc(1, sizeof *presets);
     json_t *root = built_in_json();
     *out = NULL;
-    if (!presets || !root)
+    if (!presets || !root) {
         pe_fail(err, PE_ERR_MEMORY, "presets_file", "no memory for presets");
-    else
+    } else {
         presets_add(presets, root, err);
+    }
     json_decref(root);
-    if (!err->code && file && file[0])
+    if (!err->code && file && file[0]) {
         presets_file(presets, file, err);
+    }
     if (err->code) {
         presets_close(presets);
         return err->code;

@@ -26,8 +26,9 @@ static int wrong(const struct pe_field *row, const char *wanted, const json_t *g
 
 static char *path_join(char *out, size_t size, const char *path, const char *key) {
     snprintf(out, size, "%s", path);
-    if (!lift_path_add(out, size, key))
+    if (!lift_path_add(out, size, key)) {
         out[0] = '\0';
+    }
     return out;
 }
 
@@ -37,8 +38,9 @@ static char *path_join(char *out, size_t size, const char *path, const char *key
  * the right float takes its place first. */
 static int lifted_to_f32(struct bind *bind, struct pe_tensor *out, const struct lift_array *array,
                          struct pe_error *err) {
-    for (size_t i = 0; i < array->n_fixes; i++)
+    for (size_t i = 0; i < array->n_fixes; i++) {
         array->values[array->fixes[i].index] = array->fixes[i].single;
+    }
     struct pe_tensor doubles = {.data = array->values, .dtype = PE_DTYPE_F64, .rank = array->rank};
     memcpy(doubles.dim, array->dim, sizeof doubles.dim);
     return pe_tensor_convert(bind->arena, out, &doubles, PE_DTYPE_F32, err);
@@ -46,10 +48,12 @@ static int lifted_to_f32(struct bind *bind, struct pe_tensor *out, const struct 
 
 static int lifted_to_f64(struct bind *bind, struct pe_tensor *out, const struct lift_array *array,
                          struct pe_error *err) {
-    if (pe_tensor_alloc(bind->arena, out, PE_DTYPE_F64, array->rank, array->dim, err))
+    if (pe_tensor_alloc(bind->arena, out, PE_DTYPE_F64, array->rank, array->dim, err)) {
         return err->code;
-    if (array->n)
+    }
+    if (array->n) {
         memcpy(out->data, array->values, array->n * sizeof(double));
+    }
     return PE_OK;
 }
 
@@ -70,8 +74,9 @@ static void index_path(const struct lift_array *array, size_t i, char *path, siz
 static struct pe_tensor *take_lifted(struct bind *bind, const struct pe_field *row, const char *path,
                                      enum pe_dtype dtype, struct pe_error *err) {
     struct lift_array *array = bind->lift ? lift_find(bind->lift, path) : NULL;
-    if (!array)
+    if (!array) {
         return NULL;
+    }
     if (array->error.code) { /* its path starts at the root of the body */
         size_t base = strlen(path) < strlen(array->error.path) ? strlen(path) : 0;
         pe_fail(err, array->error.code, array->error.path + base, "%s", array->error.text);
@@ -84,11 +89,13 @@ static struct pe_tensor *take_lifted(struct bind *bind, const struct pe_field *r
         return NULL;
     }
     struct pe_tensor *tensor = pe_arena_array(bind->arena, 1, sizeof *tensor, err);
-    if (!tensor)
+    if (!tensor) {
         return NULL;
+    }
     bool wide = dtype == PE_DTYPE_F64;
-    if (wide ? lifted_to_f64(bind, tensor, array, err) : lifted_to_f32(bind, tensor, array, err))
+    if (wide ? lifted_to_f64(bind, tensor, array, err) : lifted_to_f32(bind, tensor, array, err)) {
         return NULL;
+    }
     lift_array_drop(array);
     return tensor;
 }
@@ -97,24 +104,28 @@ static struct pe_tensor *take_lifted(struct bind *bind, const struct pe_field *r
 static int apply_shape(struct pe_tensor *tensor, const json_t *shape, struct pe_error *err) {
     struct pe_tensor given = {.dtype = tensor->dtype};
     size_t n = json_array_size(shape), count;
-    if (!json_is_array(shape) || n > PE_MAX_RANK)
+    if (!json_is_array(shape) || n > PE_MAX_RANK) {
         return pe_fail(err, PE_ERR_TYPE, "shape", "must be a list of at most %d whole numbers", PE_MAX_RANK);
+    }
     for (size_t i = 0; i < n; i++) {
         double dim = json_number_value(json_array_get(shape, i));
         if (!json_is_number(json_array_get(shape, i)) || !(dim >= 0 && dim <= PE_POSITION_MAX) ||
-            dim != floor(dim))
+            dim != floor(dim)) {
             return pe_fail(err, PE_ERR_TYPE, "shape", "must be a list of whole numbers");
+        }
         given.dim[given.rank++] = (size_t)dim;
     }
     char wanted[200], got[200];
     bool same = pe_size_product(given.dim, n, &count) && count == pe_tensor_count(tensor);
-    if (tensor->rank > 1) /* nested lists end at an axis of size 0 */
+    if (tensor->rank > 1) { /* nested lists end at an axis of size 0 */
         same = same && (given.rank == tensor->rank || (count == 0 && given.rank > tensor->rank)) &&
                memcmp(given.dim, tensor->dim, (size_t)tensor->rank * sizeof given.dim[0]) == 0;
-    if (!same)
+    }
+    if (!same) {
         return pe_fail(err, PE_ERR_SHAPE, "shape", "is %s but data have shape %s",
                        pe_tensor_shape_text(&given, wanted, sizeof wanted),
                        pe_tensor_shape_text(tensor, got, sizeof got));
+    }
     tensor->rank = given.rank;
     memcpy(tensor->dim, given.dim, sizeof given.dim);
     return PE_OK;
@@ -122,12 +133,14 @@ static int apply_shape(struct pe_tensor *tensor, const json_t *shape, struct pe_
 
 static int object_dtype(const json_t *object, enum pe_dtype *dtype, struct pe_error *err) {
     const json_t *value = json_object_get(object, "dtype");
-    if (!value)
+    if (!value) {
         return PE_OK;
+    }
     enum pe_dtype named = json_is_string(value) ? pe_dtype_find(json_string_value(value)) : PE_DTYPE_NONE;
-    if (named != PE_DTYPE_F64 && named != PE_DTYPE_F32)
+    if (named != PE_DTYPE_F64 && named != PE_DTYPE_F32) {
         return pe_fail(err, PE_ERR_DTYPE, "dtype",
                        "must be float64 or float32 in JSON; post npy or safetensors for others");
+    }
     *dtype = named;
     return PE_OK;
 }
@@ -144,15 +157,17 @@ static struct pe_tensor *tensor_object(struct bind *bind, const struct pe_field 
             return NULL;
         }
     }
-    if (object_dtype(object, &dtype, err))
+    if (object_dtype(object, &dtype, err)) {
         return NULL;
+    }
     struct pe_tensor *tensor =
         take_lifted(bind, row, path_join(inner, sizeof inner, path, "data"), dtype, err);
     if (!tensor) {
-        if (err->code)
+        if (err->code) {
             pe_error_at(err, "data");
-        else
+        } else {
             pe_fail(err, PE_ERR_MISSING, "data", "must be an array of numbers");
+        }
         return NULL;
     }
     const json_t *shape = json_object_get(object, "shape");
@@ -173,19 +188,22 @@ static const struct pe_tensor *any_tensor(struct bind *bind, const struct pe_fie
     bool exact = numbers || (row->flags & PE_FIELD_NUMBERS);
     enum pe_dtype dtype = exact || asked == PE_DTYPE_F64 ? PE_DTYPE_F64 : PE_DTYPE_F32;
     struct pe_tensor *tensor = NULL;
-    if (json_is_object(value))
+    if (json_is_object(value)) {
         tensor = tensor_object(bind, row, value, path, dtype, err);
-    else if (json_is_null(value))
+    } else if (json_is_null(value)) {
         tensor = take_lifted(bind, row, path, dtype, err);
-    if (tensor && bind_check_empty(tensor, err) == PE_OK && !exact)
+    }
+    if (tensor && bind_check_empty(tensor, err) == PE_OK && !exact) {
         bind_note_dtype(bind, tensor->dtype);
-    if (err->code)
+    }
+    if (err->code) {
         pe_error_at(err, row->name);
-    else if (!tensor)
+    } else if (!tensor) {
         wrong(row,
               row->kind == PE_KIND_TABLE ? "the name of a table or an array of numbers"
                                          : "an array of numbers",
               value, err);
+    }
     return err->code ? NULL : tensor;
 }
 
@@ -199,21 +217,25 @@ static int bind_positions(struct bind *bind, const struct bind_target *target, c
                           const json_t *value, const char *path, struct pe_error *err) {
     struct pe_positions positions;
     if (json_is_string(value)) {
-        if (pe_positions_parse(bind->arena, &positions, json_string_value(value), err))
+        if (pe_positions_parse(bind->arena, &positions, json_string_value(value), err)) {
             return pe_error_at(err, row->name);
+        }
     } else if (json_is_object(value) && !json_object_get(value, "data")) {
         struct pe_positions_rule rule;
         struct bind_target inner = {pe_positions_fields, pe_positions_n_fields, &rule};
         pe_fields_init(inner.fields, inner.n, &rule, sizeof rule);
         if (bind_members(bind, &inner, 1, value, path, NULL, err) ||
-            pe_positions_make(bind->arena, &positions, &rule, err))
+            pe_positions_make(bind->arena, &positions, &rule, err)) {
             return pe_error_at(err, row->name);
+        }
     } else if (json_is_null(value) || json_is_object(value)) {
         const struct pe_tensor *tensor = any_tensor(bind, row, value, path, true, err);
-        if (!tensor)
+        if (!tensor) {
             return err->code;
-        if (pe_positions_tensor(bind->arena, &positions, tensor, 1, err))
+        }
+        if (pe_positions_tensor(bind->arena, &positions, tensor, 1, err)) {
             return pe_error_at(err, row->name);
+        }
     } else {
         return wrong(row, "a list of numbers, a range \"start:stop:step\" or an object", value, err);
     }
@@ -224,13 +246,15 @@ static int bind_ints(const struct bind_target *target, const struct pe_field *ro
                      struct pe_error *err) {
     struct pe_ints ints = {0};
     size_t n = json_is_array(value) ? json_array_size(value) : 1;
-    if (n > PE_MAX_INTS)
+    if (n > PE_MAX_INTS) {
         return pe_fail(err, PE_ERR_RANGE, row->name, "has %zu items, at most %d are allowed", n, PE_MAX_INTS);
+    }
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
         double number = json_number_value(item);
-        if (!json_is_number(item) || number != floor(number) || fabs(number) > PE_POSITION_MAX)
+        if (!json_is_number(item) || number != floor(number) || fabs(number) > PE_POSITION_MAX) {
             return wrong(row, "a list of whole numbers", item, err);
+        }
         ints.v[ints.n++] = (int64_t)number;
     }
     return pe_field_set_ints(target->fields, row, target->base, &ints, err);
@@ -240,33 +264,40 @@ static int bind_names(struct bind *bind, const struct bind_target *target, const
                       const json_t *value, struct pe_error *err) {
     struct pe_names names = {0};
     size_t n = json_is_array(value) ? json_array_size(value) : 1;
-    if (n > PE_MAX_NAMES)
+    if (n > PE_MAX_NAMES) {
         return pe_fail(err, PE_ERR_RANGE, row->name, "has %zu items, at most %d are allowed", n,
                        PE_MAX_NAMES);
+    }
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
-        if (!json_is_string(item))
+        if (!json_is_string(item)) {
             return wrong(row, "a list of strings", item, err);
+        }
         names.v[names.n++] = keep(bind, item, err);
-        if (err->code)
+        if (err->code) {
             return err->code;
+        }
     }
     return pe_field_set_names(target->fields, row, target->base, &names, err);
 }
 
 static int bind_object(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                        const json_t *value, const char *path, struct pe_error *err) {
-    if (json_is_string(value))
+    if (json_is_string(value)) {
         return pe_field_parse(bind->arena, target->fields, row, target->base, json_string_value(value), err);
-    if (!json_is_object(value))
+    }
+    if (!json_is_object(value)) {
         return wrong(row, "an object", value, err);
+    }
     struct bind_target inner = {row->fields, row->n_fields,
                                 pe_arena_array(bind->arena, 1, row->object_size, err)};
-    if (!inner.base)
+    if (!inner.base) {
         return err->code;
+    }
     pe_fields_init(inner.fields, inner.n, inner.base, row->object_size);
-    if (bind_members(bind, &inner, 1, value, path, NULL, err))
+    if (bind_members(bind, &inner, 1, value, path, NULL, err)) {
         return pe_error_at(err, row->name);
+    }
     return pe_field_set_object(target->fields, row, target->base, inner.base, err);
 }
 
@@ -287,20 +318,24 @@ static const char *plain_word(enum pe_kind kind) {
 
 static int bind_plain(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                       const json_t *value, struct pe_error *err) {
-    if (json_is_boolean(value))
+    if (json_is_boolean(value)) {
         return pe_field_set_bool(target->fields, row, target->base, json_is_true(value), err);
-    if (json_is_number(value))
+    }
+    if (json_is_number(value)) {
         return pe_field_set_real(target->fields, row, target->base, json_number_value(value), err);
-    if (!json_is_string(value))
+    }
+    if (!json_is_string(value)) {
         return wrong(row, plain_word(row->kind), value, err);
+    }
     const char *text = keep(bind, value, err);
     return text ? pe_field_set_text(target->fields, row, target->base, text, err) : err->code;
 }
 
 static int bind_tensor(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                        const json_t *value, const char *path, struct pe_error *err) {
-    if (row->kind == PE_KIND_TABLE && json_is_string(value))
+    if (row->kind == PE_KIND_TABLE && json_is_string(value)) {
         return bind_plain(bind, target, row, value, err);
+    }
     bool numbers = target->fields == pe_positions_fields;
     const struct pe_tensor *tensor = any_tensor(bind, row, value, path, numbers, err);
     return tensor ? pe_field_set_tensor(target->fields, row, target->base, tensor, err) : err->code;
@@ -309,8 +344,9 @@ static int bind_tensor(struct bind *bind, const struct bind_target *target, cons
 static int bind_encoding(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                          const json_t *value, const char *path, struct pe_error *err) {
     struct pe_spec spec = {0};
-    if (bind_spec_value(bind, &spec, value, path, err))
+    if (bind_spec_value(bind, &spec, value, path, err)) {
         return err->code;
+    }
     return pe_field_set_encoding(target->fields, row, target->base, &spec, err);
 }
 
@@ -339,8 +375,9 @@ static int bind_value(struct bind *bind, const struct bind_target *target, const
 
 int bind_unknown_member(const char *key, const char *names, struct pe_error *err) {
     char label[LIFT_MAX_PATH + 1];
-    if (!path_join(label, sizeof label, "", key)[0])
+    if (!path_join(label, sizeof label, "", key)[0]) {
         snprintf(label, sizeof label, "%.95s", key);
+    }
     return pe_fail(err, PE_ERR_UNKNOWN_FIELD, label, "unknown field; there are %s", names);
 }
 
@@ -351,18 +388,21 @@ int bind_members(struct bind *bind, const struct bind_target *targets, size_t n_
     json_object_foreach((json_t *)(uintptr_t)object, key, value) {
         const struct pe_field *row = NULL;
         const struct bind_target *target = targets;
-        if (skip && strcmp(key, skip) == 0)
+        if (skip && strcmp(key, skip) == 0) {
             continue;
+        }
         for (size_t i = 0; i < n_targets && !row; i++) {
             target = &targets[i];
             row = pe_field_find(target->fields, target->n, key);
         }
         char inner[LIFT_MAX_PATH + 1], names[240];
-        if (!row)
+        if (!row) {
             return bind_unknown_member(
                 key, pe_fields_names(targets[0].fields, targets[0].n, names, sizeof names), err);
-        if (bind_value(bind, target, row, value, path_join(inner, sizeof inner, path, key), err))
+        }
+        if (bind_value(bind, target, row, value, path_join(inner, sizeof inner, path, key), err)) {
             return err->code;
+        }
     }
     return PE_OK;
 }
@@ -370,14 +410,18 @@ int bind_members(struct bind *bind, const struct bind_target *targets, size_t n_
 int bind_spec_object(struct bind *bind, struct pe_spec *spec, const json_t *object, const char *path,
                      struct pe_error *err) {
     const json_t *type = json_object_get(object, "type");
-    if (!type)
+    if (!type) {
         return pe_fail(err, PE_ERR_MISSING, "encoding.type", "is required: the type of the encoding");
-    if (!json_is_string(type))
+    }
+    if (!json_is_string(type)) {
         return pe_fail(err, PE_ERR_TYPE, "encoding.type", "must be a string, got %s", bind_json_word(type));
-    if (pe_spec_init(bind->arena, spec, json_string_value(type), err))
+    }
+    if (pe_spec_init(bind->arena, spec, json_string_value(type), err)) {
         return pe_error_at(err, "encoding");
+    }
     struct bind_target params = {spec->encoding->fields, spec->encoding->n_fields, spec->params};
-    if (bind_members(bind, &params, 1, object, path, "type", err))
+    if (bind_members(bind, &params, 1, object, path, "type", err)) {
         return pe_error_at(err, "encoding");
+    }
     return PE_OK;
 }

@@ -9,8 +9,9 @@
 static void echo_names(struct text *text, const struct pe_names *names) {
     text_puts(text, "[");
     for (size_t i = 0; i < names->n; i++) {
-        if (i)
+        if (i) {
             text_puts(text, ",");
+        }
         text_string(text, names->v[i]);
     }
     text_puts(text, "]");
@@ -19,8 +20,9 @@ static void echo_names(struct text *text, const struct pe_names *names) {
 static void echo_ints(struct text *text, const struct pe_ints *ints) {
     text_puts(text, "[");
     for (size_t i = 0; i < ints->n; i++) {
-        if (i)
+        if (i) {
             text_puts(text, ",");
+        }
         text_int(text, ints->v[i]);
     }
     text_puts(text, "]");
@@ -30,8 +32,9 @@ void echo_tensor(struct text *text, const struct pe_tensor *tensor) {
     text_key(text, "shape");
     text_puts(text, "[");
     for (int i = 0; i < tensor->rank; i++) {
-        if (i)
+        if (i) {
             text_puts(text, ",");
+        }
         text_int(text, (int64_t)tensor->dim[i]);
     }
     text_puts(text, "]");
@@ -86,17 +89,19 @@ void echo_positions(struct text *text, const struct pe_positions *positions) {
 }
 
 static void echo_table(struct text *text, const struct pe_table *table) {
-    if (table->name)
+    if (table->name) {
         text_string(text, table->name);
-    else
+    } else {
         echo_posted(text, table->tensor);
+    }
 }
 
 static void echo_scale(struct text *text, const struct pe_field *row, const struct pe_scale *scale) {
-    if (scale->choice)
+    if (scale->choice) {
         text_string(text, pe_choice_name(row->choices, scale->choice));
-    else
+    } else {
         text_real(text, scale->number);
+    }
 }
 
 /* Has the member a value at all? Numbers without a default have one only when given. */
@@ -167,8 +172,9 @@ static void echo_value(struct text *text, const struct pe_field *row, const void
 void echo_fields(struct text *text, const struct pe_field *fields, size_t n, const void *base) {
     for (size_t i = 0; i < n; i++) {
         const void *member = (const char *)base + fields[i].offset;
-        if (is_absent(fields, &fields[i], base, member))
+        if (is_absent(fields, &fields[i], base, member)) {
             continue;
+        }
         text_key(text, fields[i].name);
         echo_value(text, &fields[i], member);
     }

@@ -39,9 +39,11 @@ const struct format *format_at(enum format_id id) {
 }
 
 const struct format *format_find(const char *name) {
-    for (size_t i = 0; i < FORMAT_COUNT; i++)
-        if (strcmp(formats[i].name, name) == 0)
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
+        if (strcmp(formats[i].name, name) == 0) {
             return &formats[i];
+        }
+    }
     return NULL;
 }
 
@@ -51,11 +53,14 @@ static bool media_is(const char *media, const char *text, size_t length) {
 
 static const struct format *media_find(const char *text, size_t length) {
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
-        if (media_is(formats[i].media, text, length))
+        if (media_is(formats[i].media, text, length)) {
             return &formats[i];
-        for (size_t a = 0; a < PE_COUNT(formats[i].aliases); a++)
-            if (media_is(formats[i].aliases[a], text, length))
+        }
+        for (size_t a = 0; a < PE_COUNT(formats[i].aliases); a++) {
+            if (media_is(formats[i].aliases[a], text, length)) {
                 return &formats[i];
+            }
+        }
     }
     return NULL;
 }
@@ -63,8 +68,9 @@ static const struct format *media_find(const char *text, size_t length) {
 /* The media type at the start of a header value, without parameters and surrounding blanks. */
 static size_t media_length(const char *text) {
     size_t n = strcspn(text, ";,");
-    while (n && (text[n - 1] == ' ' || text[n - 1] == '\t'))
+    while (n && (text[n - 1] == ' ' || text[n - 1] == '\t')) {
         n--;
+    }
     return n;
 }
 
@@ -74,14 +80,17 @@ const struct format *format_of_media(const char *content) {
 
 const struct format *format_of_body(const char *content_type, struct pe_error *err) {
     static const char form[] = "application/x-www-form-urlencoded";
-    if (!content_type || !content_type[0] || media_is(form, content_type, media_length(content_type)))
+    if (!content_type || !content_type[0] || media_is(form, content_type, media_length(content_type))) {
         return &formats[FORMAT_JSON];
+    }
     const struct format *format = format_of_media(content_type);
     size_t n = media_length(content_type);
-    if (!format && n > 5 && strncasecmp(content_type + n - 5, "+json", 5) == 0)
+    if (!format && n > 5 && strncasecmp(content_type + n - 5, "+json", 5) == 0) {
         format = &formats[FORMAT_JSON];
-    if (format && format->body)
+    }
+    if (format && format->body) {
         return format;
+    }
     pe_fail(err, SERVER_MEDIA_TYPE, "Content-Type",
             "must be one of application/json, application/x-npy, application/octet-stream, "
             "application/x-safetensors, got \"%.80s\"",
@@ -91,19 +100,23 @@ const struct format *format_of_body(const char *content_type, struct pe_error *e
 
 static void names_of(unsigned set, char *text, size_t size) {
     text[0] = '\0';
-    for (size_t i = 0, at = 0; i < FORMAT_COUNT && at < size; i++)
-        if (set & (1u << i))
+    for (size_t i = 0, at = 0; i < FORMAT_COUNT && at < size; i++) {
+        if (set & (1u << i)) {
             at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "", formats[i].name);
+        }
+    }
 }
 
 /* The weight of a media range: q=0.5; 1 where it is not given. */
 static double weight_of(const char *range, size_t length) {
     for (const char *p = memchr(range, ';', length); p; p = memchr(p, ';', length - (size_t)(p - range))) {
         p++;
-        while (*p == ' ' || *p == '\t')
+        while (*p == ' ' || *p == '\t') {
             p++;
-        if ((p[0] | 0x20) == 'q' && p[1] == '=')
+        }
+        if ((p[0] | 0x20) == 'q' && p[1] == '=') {
             return strtod(p + 2, NULL);
+        }
     }
     return 1;
 }
@@ -122,8 +135,9 @@ static const struct format *accept_best(const char *accept, bool *open) {
             best = format;
             best_weight = weight;
         }
-        if (length && memchr(p, '*', media_length(p)) && weight > 0)
+        if (length && memchr(p, '*', media_length(p)) && weight > 0) {
             *open = true;
+        }
         p += length;
     }
     return best;
@@ -135,14 +149,16 @@ const struct format *format_choose(const char *asked, const char *accept, const 
     names_of(~0u, names, sizeof names);
     if (asked) {
         const struct format *format = format_find(asked);
-        if (!format)
+        if (!format) {
             pe_fail(err, PE_ERR_CHOICE, "format", "must be one of %s, got \"%.60s\"", names, asked);
+        }
         return format;
     }
     bool open = true;
     const struct format *best = accept && accept[0] ? accept_best(accept, &open) : NULL;
-    if (best)
+    if (best) {
         return best;
+    }
     if (!open) {
         pe_fail(err, SERVER_NOT_ACCEPTABLE, "Accept", "no format fits \"%.80s\"; there are %s", accept,
                 names);
@@ -153,32 +169,38 @@ const struct format *format_choose(const char *asked, const char *accept, const 
 
 /* Can this format hold all tensors of the result? */
 static bool fits(const struct format *format, const struct result *result) {
-    if (result_n_tensors(result) > 1 && !format->many)
+    if (result_n_tensors(result) > 1 && !format->many) {
         return false;
+    }
     for (size_t i = 0; i < result->n; i++) {
         const struct result_item *item = &result->items[i];
         if (result_is_tensor(item) &&
-            (item->tensor.rank > format->max_rank || !(format->dtypes & BIT(item->tensor.dtype))))
+            (item->tensor.rank > format->max_rank || !(format->dtypes & BIT(item->tensor.dtype)))) {
             return false;
+        }
     }
     return result_n_tensors(result) > 0 || format->id == FORMAT_JSON;
 }
 
 static void tensors_of(const struct result *result, char *text, size_t size) {
     text[0] = '\0';
-    for (size_t i = 0, at = 0; i < result->n && at < size; i++)
-        if (result_is_tensor(&result->items[i]))
+    for (size_t i = 0, at = 0; i < result->n && at < size; i++) {
+        if (result_is_tensor(&result->items[i])) {
             at += (size_t)snprintf(text + at, size - at, "%s%s %s of rank %d", at ? ", " : "",
                                    result->items[i].name, pe_dtype_name(result->items[i].tensor.dtype),
                                    result->items[i].tensor.rank);
+        }
+    }
 }
 
 int format_check(const struct format *format, const struct result *result, struct pe_error *err) {
-    if (fits(format, result))
+    if (fits(format, result)) {
         return PE_OK;
+    }
     unsigned others = 0;
-    for (size_t i = 0; i < FORMAT_COUNT; i++)
+    for (size_t i = 0; i < FORMAT_COUNT; i++) {
         others |= fits(&formats[i], result) ? 1u << i : 0;
+    }
     char names[100], tensors[160];
     names_of(others, names, sizeof names);
     tensors_of(result, tensors, sizeof tensors);

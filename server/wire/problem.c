@@ -31,9 +31,11 @@ static const struct row rows[] = {
 };
 
 static const struct row *row_find(int code) {
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (rows[i].code == code)
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (rows[i].code == code) {
             return &rows[i];
+        }
+    }
     return NULL;
 }
 
@@ -65,9 +67,11 @@ static const struct option options[] = {
 };
 
 static struct option option_of(const char *limit_name) {
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++)
-        if (strcmp(options[i].limit_name, limit_name) == 0)
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        if (strcmp(options[i].limit_name, limit_name) == 0) {
             return options[i];
+        }
+    }
     return (struct option){limit_name, limit_name, 1};
 }
 
@@ -78,8 +82,9 @@ static void problem_limit(struct text *text, const struct pe_error *err) {
     text_int(text, (int64_t)((err->limit < most ? err->limit : most) * option.unit));
     text_key(text, "got");
     text_int(text, (int64_t)((err->got < most ? err->got : most) * option.unit));
-    if (!pe_field_find(config_fields, config_n_fields, option.name))
+    if (!pe_field_find(config_fields, config_n_fields, option.name)) {
         return; /* no option changes it */
+    }
     text_key(text, "option");
     text_string(text, option.name);
 }
@@ -96,8 +101,9 @@ static void problem_text(struct text *text, const struct pe_error *err, const ch
     text_string(text, err->text);
     text_key(text, "field");
     text_string(text, err->path[0] ? err->path : "body");
-    if (err->limit_name)
+    if (err->limit_name) {
         problem_limit(text, err);
+    }
     text_key(text, "request_id");
     text_string(text, request_id);
     text_puts(text, "}");

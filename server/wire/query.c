@@ -10,22 +10,27 @@
 #include <string.h>
 
 static int hex_digit(char c) {
-    if (c >= '0' && c <= '9')
+    if (c >= '0' && c <= '9') {
         return c - '0';
-    if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+    }
+    if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f') {
         return (c | 0x20) - 'a' + 10;
+    }
     return -1;
 }
 
 /* One decoded byte at *p, which moves on; -1 when malformed. */
 static int decode_byte(const char **p, const char *end, bool form) {
     unsigned char c = (unsigned char)*(*p)++;
-    if (c == '+' && form)
+    if (c == '+' && form) {
         return ' ';
-    if (c != '%')
+    }
+    if (c != '%') {
         return c <= 0x20 || c == 0x7f ? -1 : c;
-    if (end - *p < 2 || hex_digit((*p)[0]) < 0 || hex_digit((*p)[1]) < 0)
+    }
+    if (end - *p < 2 || hex_digit((*p)[0]) < 0 || hex_digit((*p)[1]) < 0) {
         return -1;
+    }
     int value = hex_digit((*p)[0]) * 16 + hex_digit((*p)[1]);
     *p += 2;
     return value < 0x20 || value == 0x7f ? -1 : value;
@@ -34,8 +39,9 @@ static int decode_byte(const char **p, const char *end, bool form) {
 static const char *decode(struct pe_arena *arena, const char *text, size_t length, bool form,
                           const char *field, struct pe_error *err) {
     char *out = pe_arena_alloc(arena, length + 1, err);
-    if (!out)
+    if (!out) {
         return NULL;
+    }
     size_t n = 0;
     for (const char *p = text; p < text + length;) {
         int c = decode_byte(&p, text + length, form);
@@ -65,17 +71,20 @@ const char *target_split(struct pe_arena *arena, const char *target, const char 
 bool query_next(struct pe_arena *arena, const char **query, const char **name, const char **value,
                 struct pe_error *err) {
     const char *p = *query;
-    while (*p == '&')
+    while (*p == '&') {
         p++;
-    if (!*p)
+    }
+    if (!*p) {
         return false;
+    }
     size_t length = strcspn(p, "&");
     const char *equals = memchr(p, '=', length);
     size_t name_length = equals ? (size_t)(equals - p) : length;
     *query = p + length;
     *name = decode(arena, p, name_length, true, "query", err);
-    if (!*name)
+    if (!*name) {
         return false;
+    }
     *value = equals ? decode(arena, equals + 1, length - name_length - 1, true, *name, err) : "";
     return *value != NULL;
 }

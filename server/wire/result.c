@@ -33,23 +33,27 @@ void result_json(struct result *result, const char *name, const char *json) {
 
 size_t result_n_tensors(const struct result *result) {
     size_t n = 0;
-    for (size_t i = 0; i < result->n; i++)
+    for (size_t i = 0; i < result->n; i++) {
         n += result_is_tensor(&result->items[i]);
+    }
     return n;
 }
 
 const struct result_item *result_first(const struct result *result) {
-    for (size_t i = 0; i < result->n; i++)
-        if (result_is_tensor(&result->items[i]))
+    for (size_t i = 0; i < result->n; i++) {
+        if (result_is_tensor(&result->items[i])) {
             return &result->items[i];
+        }
+    }
     return NULL;
 }
 
 int result_check_finite(const struct result *result, struct pe_error *err) {
     for (size_t i = 0; i < result->n; i++) {
         const struct result_item *item = &result->items[i];
-        if (item->json || !item->tensor.data)
+        if (item->json || !item->tensor.data) {
             continue;
+        }
         struct pe_error inner = {0};
         if (pe_tensor_check_finite(&item->tensor, item->minus_inf, &inner)) {
             pe_error_at(&inner, item->name);

@@ -21,8 +21,9 @@ static size_t row_length(const struct pe_tensor *tensor) {
 
 static void piece_add(struct source *source, enum piece_kind kind, size_t start,
                       const struct result_item *item) {
-    if (kind == PIECE_TEXT && start == source->text.n)
+    if (kind == PIECE_TEXT && start == source->text.n) {
         return;
+    }
     source->pieces[source->n++] =
         (struct piece){.kind = kind, .start = start, .end = source->text.n, .item = item};
 }
@@ -41,8 +42,9 @@ static void empty_lists(struct text *text, const struct pe_tensor *tensor, int a
 static void json_tensor(struct source *source, const struct result_item *item) {
     struct text *text = &source->text;
     text_key(text, item->name);
-    if (item->scalar)
+    if (item->scalar) {
         return;
+    }
     text_puts(text, "{");
     echo_tensor(text, &item->tensor);
     text_key(text, "data");
@@ -88,16 +90,21 @@ static int safetensors_pieces(struct source *source, struct pe_arena *arena, con
     struct pe_named_tensor tensors[RESULT_MAX];
     struct pe_safetensors_header header;
     size_t n = 0;
-    for (size_t i = 0; i < result->n; i++)
-        if (result_is_tensor(&result->items[i]))
+    for (size_t i = 0; i < result->n; i++) {
+        if (result_is_tensor(&result->items[i])) {
             tensors[n++] = (struct pe_named_tensor){result->items[i].name, result->items[i].tensor};
-    if (pe_safetensors_write(arena, &header, tensors, n, err))
+        }
+    }
+    if (pe_safetensors_write(arena, &header, tensors, n, err)) {
         return err->code;
+    }
     text_add(&source->text, header.text, header.bytes);
     piece_add(source, PIECE_TEXT, 0, NULL);
-    for (size_t i = 0; i < result->n; i++)
-        if (result_is_tensor(&result->items[i]))
+    for (size_t i = 0; i < result->n; i++) {
+        if (result_is_tensor(&result->items[i])) {
             piece_add(source, PIECE_BINARY, 0, &result->items[i]);
+        }
+    }
     return PE_OK;
 }
 
@@ -108,11 +115,13 @@ static int rows_reserve(struct source *source, struct pe_arena *arena, const str
     for (size_t i = 0; i < result->n; i++) {
         const struct pe_tensor *tensor = &result->items[i].tensor;
         size_t row = row_length(tensor) * pe_dtype_size(tensor->dtype);
-        if (result_is_tensor(&result->items[i]) && !tensor->data && row > bytes)
+        if (result_is_tensor(&result->items[i]) && !tensor->data && row > bytes) {
             bytes = row;
+        }
     }
-    if (!bytes)
+    if (!bytes) {
         return PE_OK;
+    }
     source->rows_room = bytes < BLOCK_BYTES ? BLOCK_BYTES / bytes : 1;
     source->rows = pe_arena_alloc(arena, bytes * source->rows_room, err);
     return source->rows ? PE_OK : err->code;
@@ -126,8 +135,9 @@ int source_open(struct source *source, struct pe_arena *arena, const struct form
         npy_pieces(source, result);
         break;
     case FORMAT_SAFETENSORS:
-        if (safetensors_pieces(source, arena, result, err))
+        if (safetensors_pieces(source, arena, result, err)) {
             return err->code;
+        }
         break;
     case FORMAT_RAW:
         piece_add(source, PIECE_BINARY, 0, result_first(result));
@@ -139,8 +149,9 @@ int source_open(struct source *source, struct pe_arena *arena, const struct form
         json_pieces(source, result);
         break;
     }
-    if (source->text.failed)
+    if (source->text.failed) {
         return pe_fail(err, PE_ERR_MEMORY, "", "no memory for the reply");
+    }
     return rows_reserve(source, arena, result, err);
 }
 
@@ -148,12 +159,13 @@ int64_t source_length(const struct source *source) {
     uint64_t length = 0;
     for (size_t i = 0; i < source->n; i++) {
         const struct piece *piece = &source->pieces[i];
-        if (piece->kind == PIECE_TEXT)
+        if (piece->kind == PIECE_TEXT) {
             length += piece->end - piece->start;
-        else if (piece->kind == PIECE_BINARY)
+        } else if (piece->kind == PIECE_BINARY) {
             length += pe_tensor_bytes(&piece->item->tensor);
-        else
+        } else {
             return -1;
+        }
     }
     return length > INT64_MAX ? -1 : (int64_t)length;
 }
@@ -186,8 +198,9 @@ static bool rows_finite(const struct source *source, const struct result_item *i
 
 /* Makes more elements ready; false when the tensor is done, or failed. */
 static bool block_next(struct source *source, const struct result_item *item) {
-    if (source->block_at < source->block_n)
+    if (source->block_at < source->block_n) {
         return true;
+    }
     size_t count = pe_tensor_count(&item->tensor), row = row_length(&item->tensor);
     source->block_at = source->block_n = 0;
     if (item->tensor.data) {
@@ -197,8 +210,9 @@ static bool block_next(struct source *source, const struct result_item *item) {
     }
     size_t left = row ? count / row - source->rows_done : 0;
     size_t rows = left < source->rows_room ? left : source->rows_room;
-    if (!rows)
+    if (!rows) {
         return false;
+    }
     item->rows(item->state, source->rows_done, rows, source->rows);
     source->rows_done += rows;
     source->block = source->rows;
@@ -252,8 +266,9 @@ static int turns(const struct pe_tensor *tensor, size_t i) {
     int n = 0;
     while (n < tensor->rank) {
         inner *= tensor->dim[tensor->rank - 1 - n];
-        if (i % inner)
+        if (i % inner) {
             break;
+        }
         n++;
     }
     return n;
@@ -266,14 +281,17 @@ static size_t pull_nested(struct source *source, const struct piece *piece, char
     size_t total = 0, row = row_length(shape);
     while (room - total >= PE_NUMBER_ROOM + 2 * PE_MAX_RANK + 2 && block_next(source, piece->item)) {
         size_t i = source->done;
-        if (i)
+        if (i) {
             out[total++] = ',';
-        for (int n = i % row ? 0 : turns(shape, i); n > 0; n--)
+        }
+        for (int n = i % row ? 0 : turns(shape, i); n > 0; n--) {
             out[total++] = '[';
+        }
         total += write_number(source, piece->item, out + total);
         source->done = ++i;
-        for (int n = i % row ? 0 : turns(shape, i); n > 0; n--)
+        for (int n = i % row ? 0 : turns(shape, i); n > 0; n--) {
             out[total++] = ']';
+        }
     }
     return total;
 }
@@ -299,8 +317,9 @@ static size_t pull_piece(struct source *source, const struct piece *piece, char 
 }
 
 static bool piece_done(struct source *source, const struct piece *piece) {
-    if (piece->kind == PIECE_TEXT)
+    if (piece->kind == PIECE_TEXT) {
         return source->done == piece->end - piece->start;
+    }
     return !block_next(source, piece->item);
 }
 
@@ -311,8 +330,9 @@ static size_t pull_pieces(struct source *source, char *out, size_t room) {
     while (source->at < source->n && !source->failed) {
         const struct piece *piece = &source->pieces[source->at];
         total += pull_piece(source, piece, out + total, room - total);
-        if (!piece_done(source, piece))
+        if (!piece_done(source, piece)) {
             break; /* no room */
+        }
         source->at++;
         source->done = source->rows_done = source->block_n = source->block_at = 0;
         source->block = NULL;
@@ -333,8 +353,9 @@ size_t source_pull(struct source *source, char *out, size_t room) {
         bool direct = room - total >= SOURCE_ROOM;
         size_t n = direct ? pull_pieces(source, out + total, room - total)
                           : pull_pieces(source, source->spill, SOURCE_ROOM);
-        if (!n)
+        if (!n) {
             break;
+        }
         if (direct) {
             total += n;
         } else {

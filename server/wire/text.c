@@ -18,13 +18,16 @@ void text_free(struct text *text) {
 }
 
 static bool text_grow(struct text *text, size_t more) {
-    if (text->failed)
+    if (text->failed) {
         return false;
-    if (more <= text->room - text->n)
+    }
+    if (more <= text->room - text->n) {
         return true;
+    }
     size_t room = text->room ? text->room : 256;
-    while (room - text->n < more && room <= SIZE_MAX / 2)
+    while (room - text->n < more && room <= SIZE_MAX / 2) {
         room *= 2;
+    }
     char *data = room - text->n < more ? NULL : realloc(text->data, room);
     if (!data) {
         text->failed = true;
@@ -36,8 +39,9 @@ static bool text_grow(struct text *text, size_t more) {
 }
 
 void text_add(struct text *text, const char *bytes, size_t n) {
-    if (!n || !text_grow(text, n))
+    if (!n || !text_grow(text, n)) {
         return;
+    }
     memcpy(text->data + text->n, bytes, n);
     text->n += n;
 }
@@ -48,15 +52,16 @@ void text_puts(struct text *text, const char *literal) {
 
 static void text_escape(struct text *text, uint32_t point) {
     char out[16];
-    if (point == '"' || point == '\\')
+    if (point == '"' || point == '\\') {
         snprintf(out, sizeof out, "\\%c", (char)point);
-    else if (point >= 0x20 && point < 0x7f)
+    } else if (point >= 0x20 && point < 0x7f) {
         snprintf(out, sizeof out, "%c", (char)point);
-    else if (point < 0x10000)
+    } else if (point < 0x10000) {
         snprintf(out, sizeof out, "\\u%04x", (unsigned)point);
-    else
+    } else {
         snprintf(out, sizeof out, "\\u%04x\\u%04x", (unsigned)(0xd800 + ((point - 0x10000) >> 10)),
                  (unsigned)(0xdc00 + ((point - 0x10000) & 0x3ff)));
+    }
     text_puts(text, out);
 }
 
@@ -77,8 +82,9 @@ void text_string(struct text *text, const char *value) {
 
 void text_key(struct text *text, const char *name) {
     char last = text->n ? text->data[text->n - 1] : '{';
-    if (last != '{' && last != '[')
+    if (last != '{' && last != '[') {
         text_add(text, ",", 1);
+    }
     text_string(text, name);
     text_add(text, ":", 1);
 }
