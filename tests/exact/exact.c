@@ -74,14 +74,16 @@ static void set_number(struct bench *b, struct pe_spec *spec, const char *name, 
                        struct pe_error *err) {
     char text[40];
     snprintf(text, sizeof text, "%.17g", value);
-    if (pe_spec_set(b->arena, spec, name, text, err))
+    if (pe_spec_set(b->arena, spec, name, text, err)) {
         fail(err);
+    }
 }
 
 static void set_choice(struct bench *b, struct pe_spec *spec, const char *name, const char *value,
                        struct pe_error *err) {
-    if (pe_spec_set(b->arena, spec, name, value, err))
+    if (pe_spec_set(b->arena, spec, name, value, err)) {
         fail(err);
+    }
 }
 
 static void bench_open(struct bench *b, const struct setup *setup) {
@@ -89,8 +91,9 @@ static void bench_open(struct bench *b, const struct setup *setup) {
     struct pe_spec spec;
     b->setup = *setup;
     b->arena = pe_arena_open((size_t)1 << 22, NULL, &err);
-    if (!b->arena || pe_spec_init(b->arena, &spec, "sinusoidal", &err))
+    if (!b->arena || pe_spec_init(b->arena, &spec, "sinusoidal", &err)) {
         fail(&err);
+    }
     set_number(b, &spec, "d_model", setup->d, &err);
     set_number(b, &spec, "base", setup->base, &err);
     set_number(b, &spec, "position_scale", setup->scale, &err);
@@ -103,11 +106,13 @@ static void bench_open(struct bench *b, const struct setup *setup) {
                : setup->zero_column ? "zero"
                                     : "truncate",
                &err);
-    if (setup->padded)
+    if (setup->padded) {
         set_number(b, &spec, "padding_idx", setup->padding, &err);
+    }
     b->row = pe_arena_alloc(b->arena, (size_t)setup->d * 8, &err);
-    if (!b->row || pe_plan_open(&b->plan, &spec, &err))
+    if (!b->row || pe_plan_open(&b->plan, &spec, &err)) {
         fail(&err);
+    }
 }
 
 static void bench_close(struct bench *b) {
@@ -120,8 +125,9 @@ static void bench_close(struct bench *b) {
 /* Which pair and function a column holds; false for the zero column. */
 static bool column_of(const struct setup *s, int column, int *pair, bool *is_cos) {
     int w = s->zero_column && s->d % 2 ? s->d - 1 : s->d, first = (w + 1) / 2;
-    if (column >= w)
+    if (column >= w) {
         return false;
+    }
     bool second = s->halves ? column >= first : column % 2 == 1;
     *pair = !s->halves ? column / 2 : second ? column - first : column;
     *is_cos = second != (s->cos_first != 0);
@@ -133,8 +139,9 @@ static void reference_frequency(struct bench *b, int pair) {
     const struct setup *s = &b->setup;
     long w = s->zero_column && s->d % 2 ? s->d - 1 : s->d;
     mpfr_set_ui(b->frequency, 1, MPFR_RNDN);
-    if (pair == 0)
+    if (pair == 0) {
         return;
+    }
     mpfr_set_si(b->scratch, -2L * pair, MPFR_RNDN);
     mpfr_div_si(b->scratch, b->scratch, s->minus_one ? w - 2 : w, MPFR_RNDN);
     mpfr_set_d(b->frequency, s->base, MPFR_RNDN);
@@ -215,8 +222,9 @@ static void compare(struct bench *b, double p, int column, enum pe_dtype dtype, 
     bool right = dtype == PE_DTYPE_F64 ? distance <= 1 : same_bits(got, want);
     b->counts.checked[dtype]++;
     b->counts.worst = fmax(b->counts.worst, distance);
-    if (!right && b->counts.wrong[dtype]++ < 5)
+    if (!right && b->counts.wrong[dtype]++ < 5) {
         complain(b, p, column, dtype, got, want);
+    }
 }
 
 /* One column of one position in all element types; b->frequency is that of the column's pair. */
@@ -227,8 +235,9 @@ static void check_column(struct bench *b, double p, int column) {
     reference_position(b, p);
     zero = zero || (b->setup.padded && mpfr_cmp_d(b->position, b->setup.padding) == 0);
     mpfr_mul(b->angle, b->position, b->frequency, MPFR_RNDN);
-    if (mpfr_zero_p(b->angle)) /* sin 0 is +0, whatever the sign of the zero */
+    if (mpfr_zero_p(b->angle)) { /* sin 0 is +0, whatever the sign of the zero */
         mpfr_set_zero(b->angle, 1);
+    }
     for (enum pe_dtype dtype = PE_DTYPE_F64; dtype < PE_DTYPE_COUNT; dtype++) {
         pe_encode_rows(b->plan, &positions, dtype, 0, 1, b->row);
         compare(b, p, column, dtype, zero ? 0 : reference_value(b, dtype, is_cos));
@@ -250,8 +259,9 @@ static struct setup random_setup(struct random *r) {
                       .scale = scales[random_below(r, sizeof scales / sizeof *scales)],
                       .offset = offsets[random_below(r, sizeof offsets / sizeof *offsets)]};
     uint64_t bits = random_bits(r);
-    if ((bits >> 9 & 127) == 0)
+    if ((bits >> 9 & 127) == 0) {
         s.d = wide_widths[random_below(r, sizeof wide_widths / sizeof *wide_widths)];
+    }
     s.halves = bits & 1;
     s.cos_first = bits >> 1 & 1;
     s.minus_one = bits >> 2 & 1;
@@ -290,10 +300,12 @@ static void check_random(struct bench *b, struct random *r, long n) {
         for (int columns = 0; columns < 4 && n > 0; columns++) {
             int column = (int)random_below(r, (size_t)s.d), pair;
             bool is_cos;
-            if (column_of(&s, column, &pair, &is_cos))
+            if (column_of(&s, column, &pair, &is_cos)) {
                 reference_frequency(b, pair);
-            for (int i = 0; i < 8 && n > 0; i++, n--)
+            }
+            for (int i = 0; i < 8 && n > 0; i++, n--) {
                 check_column(b, random_position(r), column);
+            }
         }
         bench_close(b);
     }
@@ -314,13 +326,15 @@ static void check_convergents(struct bench *b, int pair, int sin_column, int cos
     for (;;) {
         mpfr_floor(whole, rest);
         mpfr_sub(rest, rest, whole, MPFR_RNDN);
-        if (mpfr_zero_p(rest))
+        if (mpfr_zero_p(rest)) {
             break;
+        }
         mpfr_ui_div(rest, 1, rest, MPFR_RNDN);
         mpfr_floor(whole, rest);
         double larger = mpfr_get_d(whole, MPFR_RNDN) * q_next + q; /* exact below 2^53 */
-        if (!(larger <= PE_POSITION_MAX))
+        if (!(larger <= PE_POSITION_MAX)) {
             break;
+        }
         q = q_next;
         q_next = larger;
         for (int multiple = 1; multiple <= 3 && multiple * q_next <= PE_POSITION_MAX; multiple++) {
@@ -333,14 +347,16 @@ static void check_convergents(struct bench *b, int pair, int sin_column, int cos
 
 static void check_near_zero(struct bench *b) {
     static const double near_bases[] = {10000, 500000, 10};
-    for (size_t i = 0; i < sizeof near_bases / sizeof *near_bases; i++)
+    for (size_t i = 0; i < sizeof near_bases / sizeof *near_bases; i++) {
         for (int minus_one = 0; minus_one < 2; minus_one++) {
             struct setup s = {.d = 128, .base = near_bases[i], .minus_one = minus_one, .scale = 1};
             bench_open(b, &s);
-            for (int pair = 0; pair < 64; pair++)
+            for (int pair = 0; pair < 64; pair++) {
                 check_convergents(b, pair, 2 * pair, 2 * pair + 1);
+            }
             bench_close(b);
         }
+    }
 }
 
 int main(int argc, char **argv) {

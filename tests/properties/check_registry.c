@@ -55,23 +55,26 @@ static void teardown(void) {
 /* ---- Variants ------------------------------------------------------------------------------------------ */
 
 static void variant_add(const struct pe_encoding_info *info, int width, const char *name, const char *value) {
-    if (n_variants == MAX_VARIANTS)
+    if (n_variants == MAX_VARIANTS) {
         abort(); /* outside of any test; a larger array is all it takes */
+    }
     struct variant *v = &variants[n_variants++];
     *v = (struct variant){.info = info, .width = 6};
     int at = snprintf(v->query, sizeof v->query, "type=%s", info->type);
     for (size_t i = 0; i < info->n_fields; i++) {
         const struct pe_field *row = &info->fields[i];
-        if (row->flags & PE_FIELD_WIDTH)
+        if (row->flags & PE_FIELD_WIDTH) {
             at +=
                 snprintf(v->query + at, sizeof v->query - (size_t)at, "&%s=%d", row->name, v->width = width);
-        else if (row->flags & PE_FIELD_LENGTH)
+        } else if (row->flags & PE_FIELD_LENGTH) {
             at += snprintf(v->query + at, sizeof v->query - (size_t)at, "&%s=7", row->name);
-        else if (row->kind == PE_KIND_TABLE && (row->flags & PE_FIELD_REQUIRED))
+        } else if (row->kind == PE_KIND_TABLE && (row->flags & PE_FIELD_REQUIRED)) {
             at += snprintf(v->query + at, sizeof v->query - (size_t)at, "&%s=table", row->name);
+        }
     }
-    if (name)
+    if (name) {
         snprintf(v->query + at, sizeof v->query - (size_t)at, "&%s=%s", name, value);
+    }
 }
 
 static void variants_make(void) {
@@ -82,10 +85,12 @@ static void variants_make(void) {
             variant_add(info, widths[w], NULL, NULL);
             for (size_t i = 0; i < info->n_fields; i++) {
                 const struct pe_field *row = &info->fields[i];
-                for (const struct pe_choice *c = row->choices; c && c->name; c++)
+                for (const struct pe_choice *c = row->choices; c && c->name; c++) {
                     variant_add(info, widths[w], row->name, c->name);
-                for (int yes = 0; row->kind == PE_KIND_BOOL && yes < 2; yes++)
+                }
+                for (int yes = 0; row->kind == PE_KIND_BOOL && yes < 2; yes++) {
                     variant_add(info, widths[w], row->name, yes ? "true" : "false");
+                }
             }
         }
     }
@@ -143,16 +148,19 @@ START_TEST(vectors_are_finite_and_rows_independent) {
     }
     float *all = vectors_of(v, "0:7", 7), *again = vectors_of(v, "0:7", 7),
           *batch = vectors_of(v, "[[5,5],[0,6]]", 4);
-    if (!all)
+    if (!all) {
         return;
+    }
     size_t width = (size_t)v->width;
-    for (size_t i = 0; i < 7 * width; i++)
+    for (size_t i = 0; i < 7 * width; i++) {
         ck_assert_msg(isfinite(all[i]), "%s: number %zu", v->query, i);
+    }
     ck_assert_mem_eq(all, again, 7 * width * sizeof *all);
     static const size_t rows[] = {5, 5, 0, 6};
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < 4; i++) {
         ck_assert_msg(memcmp(batch + i * width, all + rows[i] * width, width * sizeof *all) == 0,
                       "%s: row %zu", v->query, i);
+    }
     free(all);
     free(again);
     free(batch);
@@ -162,15 +170,18 @@ END_TEST
 /* fl(x*1) + fl(PE), with the very bits. */
 START_TEST(apply_adds_the_vectors) {
     const struct variant *v = &variants[_i];
-    if (!can(v, PE_CAN_APPLY))
+    if (!can(v, PE_CAN_APPLY)) {
         return;
+    }
     char shape[40], more[100];
     float x[3][7], *pe = can(v, PE_CAN_ENCODE) ? vectors_of(v, "0:3", 3) : calloc(21, sizeof *pe);
     size_t n = 3 * (size_t)v->width;
-    if (!pe)
+    if (!pe) {
         return;
-    for (size_t i = 0; i < n; i++)
+    }
+    for (size_t i = 0; i < n; i++) {
         ((float *)x)[i] = (float)i * 0.3F - 2;
+    }
     snprintf(shape, sizeof shape, "3,%d", v->width);
     snprintf(more, sizeof more, "/v1/apply?%s", v->query);
     char request[400];
@@ -198,12 +209,14 @@ START_TEST(nothing_gives_nothing) {
     char wanted[100], body[100];
     if (can(v, PE_CAN_ENCODE)) {
         float *none = vectors_of(v, "0:0", 0);
-        if (!none)
+        if (!none) {
             return;
+        }
         free(none);
     }
-    if (!can(v, PE_CAN_APPLY))
+    if (!can(v, PE_CAN_APPLY)) {
         return;
+    }
     snprintf(body, sizeof body, "{\"embeddings\":{\"shape\":[0,%d],\"data\":[]}}", v->width);
     snprintf(wanted, sizeof wanted, "\"embeddings\":{\"shape\":[0,%d],\"dtype\":\"float32\",\"data\":[]}",
              v->width);
@@ -216,8 +229,9 @@ END_TEST
 /* What is echoed is the encoding: posted again it is echoed alike, and gives the same bytes. */
 START_TEST(echo_binds_back) {
     const struct variant *v = &variants[_i];
-    if (!can(v, PE_CAN_ENCODE))
+    if (!can(v, PE_CAN_ENCODE)) {
         return;
+    }
     struct call_try first = call_of("GET /v1/encode", v, "&positions=0:3", NULL);
     if (first.status == 200) {
         char *echo =
@@ -229,10 +243,11 @@ START_TEST(echo_binds_back) {
         ck_assert_str_eq(again.reply, first.reply);
         call_try_close(&again);
         free(echo);
-        for (size_t i = 0; i < v->info->n_fields; i++) /* resolved: every default is told */
+        for (size_t i = 0; i < v->info->n_fields; i++) { /* resolved: every default is told */
             ck_assert_msg(!v->info->fields[i].def || json_object_get(json_object_get(first.json, "encoding"),
                                                                      v->info->fields[i].name),
                           "%s: %s is not echoed", v->query, v->info->fields[i].name);
+        }
     }
     call_end(&first);
 }
@@ -241,8 +256,9 @@ END_TEST
 START_TEST(exact_shifts_are_exact) {
     static const char *const distances[] = {"&distance=1", "&distance=-3.5", "&distance=0", "&distance=1000"};
     const struct variant *v = &variants[_i];
-    if (!can(v, PE_CAN_SHIFT))
+    if (!can(v, PE_CAN_SHIFT)) {
         return;
+    }
     for (size_t i = 0; i < PE_COUNT(distances); i++) {
         struct call_try try = call_of("GET /v1/shift", v, distances[i], NULL);
         bool exact = json_is_true(json_object_get(try.json, "exact"));
@@ -260,13 +276,16 @@ END_TEST
 static void check_docs(const char *of, const struct pe_field *fields, size_t n) {
     for (size_t i = 0; i < n; i++) {
         ck_assert_msg(fields[i].doc && strlen(fields[i].doc) > 5, "%s.%s has no doc", of, fields[i].name);
-        for (const struct pe_choice *c = fields[i].choices; c && c->name; c++)
+        for (const struct pe_choice *c = fields[i].choices; c && c->name; c++) {
             ck_assert_msg(c->doc && c->doc[0] && c->value != 0, "%s.%s=%s has no doc", of, fields[i].name,
                           c->name);
-        for (size_t k = 0; k < i; k++)
+        }
+        for (size_t k = 0; k < i; k++) {
             ck_assert_msg(strcmp(fields[k].name, fields[i].name) != 0, "%s.%s twice", of, fields[i].name);
-        if (fields[i].kind == PE_KIND_OBJECT)
+        }
+        if (fields[i].kind == PE_KIND_OBJECT) {
             check_docs(fields[i].name, fields[i].fields, fields[i].n_fields);
+        }
     }
 }
 
@@ -293,9 +312,10 @@ static void check_defaults(const char *of, const struct pe_field *fields, size_t
     for (size_t i = 0; i < n; i++) {
         struct pe_error err = {0};
         char *base = pe_arena_array(arena, 1, size, &err);
-        if (fields[i].def)
+        if (fields[i].def) {
             ck_assert_msg(!pe_field_parse(arena, fields, &fields[i], base, fields[i].def, &err), "%s.%s: %s",
                           of, fields[i].name, err.text);
+        }
         ck_assert_msg(fields[i].min <= fields[i].max, "%s.%s", of, fields[i].name);
         ck_assert_msg(!(fields[i].def && (fields[i].flags & PE_FIELD_REQUIRED)), "%s.%s", of, fields[i].name);
     }
@@ -306,9 +326,10 @@ START_TEST(defaults_are_allowed_values) {
         const struct pe_encoding_info *info = pe_encoding_at(i);
         check_defaults(info->type, info->fields, info->n_fields, info->params_size);
     }
-    for (size_t i = 0; i < api_op_count(); i++)
+    for (size_t i = 0; i < api_op_count(); i++) {
         check_defaults(api_op_at(i)->name, api_op_at(i)->fields, api_op_at(i)->n_fields,
                        api_op_at(i)->request_size);
+    }
     check_defaults("common", api_common_fields, api_common_n_fields_raw, sizeof(struct api_common));
 }
 END_TEST
@@ -330,11 +351,13 @@ START_TEST(no_name_is_of_two) {
             }
         }
     }
-    for (size_t k = 0; k < api_op_count(); k++)
-        for (size_t i = 0; i < api_op_at(k)->n_fields; i++)
+    for (size_t k = 0; k < api_op_count(); k++) {
+        for (size_t i = 0; i < api_op_at(k)->n_fields; i++) {
             ck_assert_msg(
                 !pe_field_find(api_common_fields, api_common_n_fields_raw, api_op_at(k)->fields[i].name),
                 "%s", api_op_at(k)->fields[i].name);
+        }
+    }
 }
 END_TEST
 
@@ -351,8 +374,9 @@ START_TEST(schema_lists_every_parameter) {
         const struct pe_field *row = &info->fields[i];
         const json_t *one = json_object_get(all, row->name), *choices = json_object_get(one, "enum");
         size_t n = 0;
-        while (row->choices && row->choices[n].name)
+        while (row->choices && row->choices[n].name) {
             n++;
+        }
         ck_assert_msg(json_object_get(one, "type") &&
                           json_string_length(json_object_get(one, "description")) > 5,
                       "%s", row->name);
@@ -366,8 +390,9 @@ END_TEST
 Suite *registry_suite(void) {
     Suite *suite = suite_create("registry");
     TCase *each = tcase_create("every variant"), *rows = tcase_create("rows");
-    if (n_variants == 0)
+    if (n_variants == 0) {
         variants_make();
+    }
     suite_add_tcase(suite, each);
     suite_add_tcase(suite, rows);
     tcase_add_checked_fixture(each, setup, teardown);

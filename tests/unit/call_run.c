@@ -64,8 +64,9 @@ static void open_call(const struct call_ground *ground, struct call_try *try) {
     ck_assert(try->request[method] == ' ' && method < sizeof try->method);
     memcpy(try->method, try->request, method);
     try->method[method] = '\0';
-    if (try->body && !try->body_n)
+    if (try->body && !try->body_n) {
         try->body_n = strlen(try->body);
+    }
     try->head.method = try->method;
     try->head.target = try->request + method + 1;
     try->head.content_length = try->no_length ? -1 : (int64_t)try->body_n;
@@ -93,8 +94,9 @@ struct crew {
 
 static void *crew_member(void *context) {
     struct crew *crew = context;
-    for (size_t part; (part = atomic_fetch_add(&crew->next, 1)) < crew->n_parts;)
+    for (size_t part; (part = atomic_fetch_add(&crew->next, 1)) < crew->n_parts;) {
         call_run(crew->call, part);
+    }
     return NULL;
 }
 
@@ -102,12 +104,15 @@ static void work(struct call_try *try) {
     struct crew crew = {.call = try->call, .n_parts = try->n_parts};
     pthread_t threads[64];
     ck_assert_int_lt(try->threads, 64);
-    for (int i = 0; i < try->threads; i++)
+    for (int i = 0; i < try->threads; i++) {
         ck_assert_int_eq(pthread_create(&threads[i], NULL, crew_member, &crew), 0);
-    for (int i = 0; i < try->threads; i++)
+    }
+    for (int i = 0; i < try->threads; i++) {
         pthread_join(threads[i], NULL);
-    for (size_t i = 0; try->threads <= 0 && i < try->n_parts; i++)
+    }
+    for (size_t i = 0; try->threads <= 0 && i < try->n_parts; i++) {
         call_run(try->call, try->threads ? try->n_parts - 1 - i : i);
+    }
 }
 
 static void pull(struct call_try *try) {
@@ -125,17 +130,20 @@ static void pull(struct call_try *try) {
         try->reply[try->reply_n] = '\0';
     } while (n > 0);
     free(own);
-    if (reply->length >= 0 && !call_failed_short(try->call))
+    if (reply->length >= 0 && !call_failed_short(try->call)) {
         ck_assert_int_eq(reply->length, (int64_t)try->reply_n);
+    }
 }
 
 void call_try(const struct call_ground *ground, struct call_try *try) {
     open_call(ground, try);
     feed(try);
-    if (!call_answered(try->call))
+    if (!call_answered(try->call)) {
         call_finish(try->call);
-    if (try->stop)
+    }
+    if (try->stop) {
         call_stop(try->call, try->stop);
+    }
     if (!call_answered(try->call)) {
         try->n_parts = call_work(try->call)->n_parts;
         work(try);
@@ -143,8 +151,9 @@ void call_try(const struct call_ground *ground, struct call_try *try) {
     }
     ck_assert(call_answered(try->call));
     try->status = call_reply(try->call)->status;
-    if (strcmp(try->method, "HEAD") != 0)
+    if (strcmp(try->method, "HEAD") != 0) {
         pull(try);
+    }
     const char *type = call_try_header(try, "Content-Type");
     if (try->reply_n && strstr(type, "json")) {
         json_error_t error;
@@ -163,9 +172,11 @@ void call_try_close(struct call_try *try) {
 
 const char *call_try_header(const struct call_try *try, const char *name) {
     const struct call_reply *reply = call_reply(try->call);
-    for (size_t i = 0; i < reply->n_headers; i++)
-        if (strcmp(reply->headers[i].name, name) == 0)
+    for (size_t i = 0; i < reply->n_headers; i++) {
+        if (strcmp(reply->headers[i].name, name) == 0) {
             return reply->headers[i].value;
+        }
+    }
     return "";
 }
 
@@ -184,8 +195,9 @@ static struct pe_tensor raw_tensor(const struct call_try *try) {
     struct pe_tensor tensor = {.data = try->reply,
                                .dtype = pe_dtype_find(call_try_header(try, "X-Posenc-Dtype"))};
     const char *shape = call_try_header(try, "X-Posenc-Shape");
-    for (char *end; *shape; shape = *end ? end + 1 : end)
+    for (char *end; *shape; shape = *end ? end + 1 : end) {
         tensor.dim[tensor.rank++] = (size_t)strtoull(shape, &end, 10);
+    }
     ck_assert_uint_eq(pe_tensor_bytes(&tensor), try->reply_n);
     return tensor;
 }
@@ -195,14 +207,15 @@ struct pe_tensor call_try_tensor(const struct call_try *try, struct pe_arena *ar
     struct pe_tensor tensor = {0};
     struct pe_safetensors file;
     const char *type = call_try_header(try, "Content-Type");
-    if (strcmp(type, "application/octet-stream") == 0)
+    if (strcmp(type, "application/octet-stream") == 0) {
         tensor = raw_tensor(try);
-    else if (strcmp(type, "application/x-npy") == 0)
+    } else if (strcmp(type, "application/x-npy") == 0) {
         ck_assert_msg(!pe_npy_read(arena, &tensor, try->reply, try->reply_n, &err), "%s", err.text);
-    else
+    } else {
         ck_assert_msg(!pe_safetensors_open(arena, &file, try->reply, try->reply_n, &err) &&
                           !pe_safetensors_get(arena, &tensor, &file, name, &err),
                       "%s: %s", type, err.text);
+    }
     return tensor;
 }
 

@@ -56,8 +56,9 @@ static void refused(struct pe_apply_args args, int code, const char *path, const
 
 /* x [n], multiples of 1/64 of both signs. */
 static void numbers_fill(float *x, size_t n) {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         x[i] = (float)((int)(i * 7919 % 1021) - 510) / 64;
+    }
 }
 
 /* sin and cos of 0 and 1 and of 0 and 0.01, to nine digits. */
@@ -68,8 +69,9 @@ START_TEST(example_as_published) {
     plan = plan_open("sinusoidal", 4);
     apply(ARGS(.plan = plan, .embeddings = &embeddings));
     ck_assert_int_eq(out.dtype, PE_DTYPE_F32);
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < 8; i++) {
         ck_assert(fabs((double)((float *)out.data)[i] - expected[i]) < 1e-8);
+    }
 }
 END_TEST
 
@@ -83,10 +85,12 @@ static void expression_check(enum pe_dtype dtype, size_t batch, size_t t, size_t
     double *list = pe_arena_array(arena, batch * t, sizeof *list, &err);
     float *numbers = pe_arena_array(arena, n, sizeof *numbers, &err);
     numbers_fill(numbers, n);
-    for (size_t i = 0; i < batch * t; i++)
+    for (size_t i = 0; i < batch * t; i++) {
         list[i] = (double)(i * 37 % 1000);
-    if (own)
+    }
+    if (own) {
         positions = (struct pe_positions){.batch = batch, .length = t, .axes = 1, .list = list};
+    }
     struct pe_tensor plain = {numbers, PE_DTYPE_F32, 3, {batch, t, width}};
     ck_assert_int_eq(pe_tensor_convert(arena, &x, &plain, dtype, &err), 0);
     ck_assert_int_eq(pe_tensor_convert(arena, &widened, &x, real, &err), 0);

@@ -71,8 +71,9 @@ START_TEST(small_pieces_count_as_what_they_take) {
     struct pe_error err = {0};
     struct pe_arena *arena = arena_of(1 << 16, &books);
     size_t n = 0;
-    while (pe_arena_alloc(arena, 1, &err))
+    while (pe_arena_alloc(arena, 1, &err)) {
         n++;
+    }
     ck_assert_int_eq(err.code, PE_ERR_LIMIT);
     ck_assert_uint_eq(n, (1 << 16) / 64);
     pe_arena_close(arena);
@@ -88,12 +89,14 @@ START_TEST(pieces_are_aligned_and_do_not_overlap) {
         piece[i] = pe_arena_alloc(arena, sizes[i], &err);
         ck_assert_ptr_nonnull(piece[i]);
         ck_assert_uint_eq((uintptr_t)piece[i] % 64, 0);
-        if (sizes[i])
+        if (sizes[i]) {
             memset(piece[i], (int)i + 1, sizes[i]);
+        }
     }
     for (size_t i = 0; i < PE_COUNT(sizes); i++) {
-        for (size_t b = 0; b < sizes[i]; b++)
+        for (size_t b = 0; b < sizes[i]; b++) {
             ck_assert_uint_eq(piece[i][b], i + 1);
+        }
     }
     pe_arena_close(arena);
 }
@@ -132,8 +135,9 @@ START_TEST(arrays_are_cleared) {
     for (size_t i = 0; i < PE_COUNT(counts); i++) {
         const unsigned char *array = pe_arena_array(arena, counts[i], 3, &err);
         ck_assert_ptr_nonnull(array);
-        for (size_t b = 0; b < 3 * counts[i]; b++)
+        for (size_t b = 0; b < 3 * counts[i]; b++) {
             ck_assert_uint_eq(array[b], 0);
+        }
     }
     ck_assert_ptr_nonnull(pe_arena_array(arena, 0, 8, &err));
     ck_assert_ptr_nonnull(pe_arena_array(arena, 0, SIZE_MAX, &err));
@@ -157,8 +161,9 @@ START_TEST(blocks_come_from_the_allocator_and_go_back) {
     struct books books = {0};
     struct pe_error err = {0};
     struct pe_arena *arena = arena_of(1 << 20, &books);
-    for (size_t i = 0; i < 100; i++)
+    for (size_t i = 0; i < 100; i++) {
         ck_assert_ptr_nonnull(pe_arena_alloc(arena, 37 * i, &err));
+    }
     ck_assert_ptr_nonnull(pe_arena_alloc(arena, 300000, &err));
     ck_assert_uint_gt(books.blocks, 1);
     ck_assert_uint_gt(books.bytes, 300000);
@@ -174,8 +179,9 @@ START_TEST(failed_allocator_is_a_memory_error_and_leaks_nothing) {
         struct pe_error err = {0};
         struct pe_arena *arena = arena_of(1 << 20, &books);
         size_t n = 0;
-        while (n < 100 && pe_arena_alloc(arena, n % 2 ? 5000 : 50, &err))
+        while (n < 100 && pe_arena_alloc(arena, n % 2 ? 5000 : 50, &err)) {
             n++;
+        }
         ck_assert_int_eq(err.code, PE_ERR_MEMORY);
         size_t used = pe_arena_used(arena);
         ck_assert_uint_le(used, n * 5056);

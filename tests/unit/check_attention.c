@@ -62,8 +62,9 @@ static double at(const struct pe_tensor *t, size_t i) {
 
 static double distance(const struct pe_tensor *t, const double *values) {
     double most = 0;
-    for (size_t i = 0; i < pe_tensor_count(t); i++)
+    for (size_t i = 0; i < pe_tensor_count(t); i++) {
         most = fmax(most, fabs(at(t, i) - values[i]));
+    }
     return most;
 }
 
@@ -83,11 +84,13 @@ static double noise(void) {
 static const struct pe_tensor *noise_tensor(enum pe_dtype dtype, int rank, const size_t dim[4]) {
     double values[8192];
     size_t n = 1;
-    for (int i = 4 - rank; i < 4; i++)
+    for (int i = 4 - rank; i < 4; i++) {
         n *= dim[i];
+    }
     ck_assert_uint_le(n, COUNT(values));
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         values[i] = 2 * noise();
+    }
     return tensor(values, dtype, rank, dim);
 }
 
@@ -99,14 +102,17 @@ static const struct pe_tensor *noise_tensor(enum pe_dtype dtype, int rank, const
 static void case_run(const struct attention_case *c, enum pe_dtype dtype) {
     struct pe_attention_mask mask = {.size = sizeof mask, .causal = c->causal, .n_window = c->n_window};
     memcpy(mask.window, c->window, sizeof mask.window);
-    if (c->lengths)
+    if (c->lengths) {
         mask.lengths = TENSOR(c->lengths, PE_DTYPE_F64, 1, 0, 0, 0, (size_t)c->n_lengths);
-    if (c->documents)
+    }
+    if (c->documents) {
         mask.documents = TENSOR(c->documents, PE_DTYPE_F32, 1, 0, 0, 0, (size_t)c->n_documents);
+    }
     const size_t *keep = c->keep_dim;
-    if (c->keep)
+    if (c->keep) {
         mask.keep = c->keep_rank == 1 ? TENSOR(c->keep, PE_DTYPE_F16, 1, 0, 0, 0, keep[0])
                                       : TENSOR(c->keep, PE_DTYPE_F16, 2, 0, 0, keep[0], keep[1]);
+    }
     struct pe_attention_args args = {.size = sizeof args,
                                      .q = TENSOR(c->q, dtype, c->rank, c->b, c->h, c->tq, c->d),
                                      .k = TENSOR(c->k, dtype, c->rank, c->b, c->hk, c->tk, c->d),
@@ -117,8 +123,9 @@ static void case_run(const struct attention_case *c, enum pe_dtype dtype) {
                                      .outputs = PE_ATTENTION_WEIGHTS | PE_ATTENTION_OUTPUT};
     attend(&args);
     double tolerance = dtype == PE_DTYPE_F64 ? 1e-12 : 4e-6;
-    if (dtype == PE_DTYPE_F32 && c->bias && fabs(c->bias[0]) == 1e9)
+    if (dtype == PE_DTYPE_F32 && c->bias && fabs(c->bias[0]) == 1e9) {
         tolerance = 1; /* logits - 1e9 leaves nothing of them in float32, only that rows sum to 1 */
+    }
     ck_assert_int_eq(result.weights.rank, c->rank);
     ck_assert_int_eq(result.weights.dtype, dtype);
     ck_assert_msg(distance(&result.weights, c->weights) < tolerance, "%s: weights", c->name);
@@ -129,8 +136,9 @@ static void case_run(const struct attention_case *c, enum pe_dtype dtype) {
         for (size_t j = 0; j < c->tk; j++) {
             sum += at(&result.weights, row * c->tk + j);
             expected += c->weights[row * c->tk + j];
-            if (c->weights[row * c->tk + j] == 0)
+            if (c->weights[row * c->tk + j] == 0) {
                 ck_assert(at(&result.weights, row * c->tk + j) == 0);
+            }
         }
         ck_assert_msg(fabs(sum - expected) < (dtype == PE_DTYPE_F64 ? 1e-15 : 1e-7) * 4, "%s: sum", c->name);
     }
@@ -212,8 +220,9 @@ START_TEST(alibi_rows) {
     const double zeros[8] = {0}, rows[2][4] = {{.10153632, .1674051, .27600434, .45505423},
                                                {.16529618, .21224449, .27252732, .34993201}};
     double bias[32];
-    for (size_t i = 0; i < 32; i++)
+    for (size_t i = 0; i < 32; i++) {
         bias[i] = -(i < 16 ? 0.5 : 0.25) * fabs((double)(i / 4 % 4) - (double)(i % 4));
+    }
     struct pe_attention_mask mask = {.size = sizeof mask, .causal = true};
     struct pe_attention_args args = {.size = sizeof args,
                                      .q = TENSOR(zeros, PE_DTYPE_F64, 3, 0, 2, 4, 1),
@@ -221,8 +230,9 @@ START_TEST(alibi_rows) {
                                      .bias = TENSOR(bias, PE_DTYPE_F32, 3, 0, 2, 4, 4),
                                      .mask = &mask};
     attend(&args);
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < 8; i++) {
         ck_assert(fabs(at(&result.weights, i / 4 * 16 + 12 + i % 4) - rows[i / 4][i % 4]) < 1e-8);
+    }
 }
 END_TEST
 
@@ -234,8 +244,9 @@ START_TEST(masks_are_combined_by_and) {
     for (int round = 0; round < 300; round++) {
         size_t tq = 1 + (size_t)(3.5 * fabs(noise())), tk = tq + (size_t)(3.9 * fabs(noise())), b = 2;
         double keep[64], lengths[2], documents[2];
-        for (size_t i = 0; i < 64; i++)
+        for (size_t i = 0; i < 64; i++) {
             keep[i] = noise() > -0.5;
+        }
         lengths[0] = floor((double)tk * fabs(noise()));
         lengths[1] = (double)tk;
         documents[0] = floor((double)tk * fabs(noise()));
@@ -271,8 +282,9 @@ START_TEST(rows_sum_to_one_at_any_length) {
         attend(&args);
         for (size_t i = 0; i < 3; i++) {
             double sum = 0;
-            for (size_t j = 0; j < tk; j++)
+            for (size_t j = 0; j < tk; j++) {
                 sum += at(&result.weights, i * tk + j);
+            }
             ck_assert(fabs(sum - 1) < 1.8e-7); /* 1/sum and the product with it: one and a half last places */
         }
     }
@@ -287,12 +299,14 @@ START_TEST(lowest_bias_hides) {
                                      .k = NOISE(PE_DTYPE_F32, 2, 0, 0, 3, 4),
                                      .bias = TENSOR(bias, PE_DTYPE_F32, 1, 0, 0, 0, 3)};
     attend(&args);
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < 6; i++) {
         ck_assert(at(&result.weights, i) == (i % 3 == 1));
+    }
     args.bias = TENSOR(lowest, PE_DTYPE_F32, 1, 0, 0, 0, 3);
     attend(&args);
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < 6; i++) {
         ck_assert(fabs(at(&result.weights, i) - 1.0 / 3) < 1e-7);
+    }
 }
 END_TEST
 
@@ -301,15 +315,17 @@ START_TEST(without_encoding_order_is_lost) {
     const struct pe_tensor *x = NOISE(PE_DTYPE_F64, 2, 0, 0, 5, 6);
     const size_t order[5] = {3, 0, 4, 1, 2};
     double permuted[30], before[25];
-    for (size_t i = 0; i < 30; i++)
+    for (size_t i = 0; i < 30; i++) {
         permuted[i] = at(x, order[i / 6] * 6 + i % 6);
+    }
     struct pe_attention_args args = {.size = sizeof args, .embeddings = x};
     attend(&args);
     pe_dtype_load(PE_DTYPE_F64, result.weights.data, 25, before);
     args.embeddings = TENSOR(permuted, PE_DTYPE_F64, 2, 0, 0, 5, 6);
     attend(&args);
-    for (size_t i = 0; i < 25; i++)
+    for (size_t i = 0; i < 25; i++) {
         ck_assert(fabs(at(&result.weights, i) - before[order[i / 5] * 5 + order[i % 5]]) < 1e-14);
+    }
     args.plan = sinusoidal(6);
     attend(&args);
     ck_assert(distance(&result.weights, before) > 1e-3);
@@ -354,11 +370,13 @@ START_TEST(positions_of_queries_and_keys) {
     attend(&args);
     double q[12], k[12], p[12], weights[9];
     pe_encode_rows(plan, &near, PE_DTYPE_F64, 0, 3, p);
-    for (size_t i = 0; i < 12; i++)
+    for (size_t i = 0; i < 12; i++) {
         q[i] = at(x, i) + p[i];
+    }
     pe_encode_rows(plan, &far, PE_DTYPE_F64, 0, 3, p);
-    for (size_t i = 0; i < 12; i++)
+    for (size_t i = 0; i < 12; i++) {
         k[i] = at(x, i) + p[i];
+    }
     memcpy(weights, result.weights.data, sizeof weights);
     struct pe_attention_args plain = {.size = sizeof plain,
                                       .q = TENSOR(q, PE_DTYPE_F64, 2, 0, 0, 3, 4),
@@ -372,8 +390,9 @@ END_TEST
 START_TEST(grouped_heads_are_repeated_heads) {
     const struct pe_tensor *q = NOISE(PE_DTYPE_F32, 3, 0, 6, 4, 8), *k = NOISE(PE_DTYPE_F32, 3, 0, 2, 5, 8);
     float repeated[6 * 40], weights[6 * 20];
-    for (size_t h = 0; h < 6; h++)
+    for (size_t h = 0; h < 6; h++) {
         memcpy(repeated + h * 40, (const float *)k->data + h / 3 * 40, 40 * sizeof(float));
+    }
     struct pe_attention_args args = {.size = sizeof args, .q = q, .k = k};
     attend(&args);
     memcpy(weights, result.weights.data, sizeof weights);
@@ -406,15 +425,17 @@ START_TEST(parts_may_run_in_any_order) {
     size_t t = 700, n = t * t;
     struct pe_tensor q, out;
     ck_assert_int_eq(pe_tensor_alloc(arena, &q, PE_DTYPE_F32, 2, (size_t[2]){t, 8}, &err), 0);
-    for (size_t i = 0; i < t * 8; i++)
+    for (size_t i = 0; i < t * 8; i++) {
         ((float *)q.data)[i] = (float)noise();
+    }
     struct pe_attention_args args = {.size = sizeof args, .q = &q, .k = &q};
     attend(&args);
     out = result.weights;
     ck_assert_uint_gt(work.n_parts, 1);
     ck_assert_int_eq(pe_attention_open(arena, &work, &result, &args, &err), 0);
-    for (size_t part = work.n_parts; part-- > 0;)
+    for (size_t part = work.n_parts; part-- > 0;) {
         work.run(work.state, part);
+    }
     ck_assert_mem_eq(out.data, result.weights.data, n * sizeof(float));
 }
 END_TEST
@@ -454,8 +475,9 @@ START_TEST(no_tokens_no_weights) {
     args.k = args.v = NOISE(PE_DTYPE_F32, 2, 0, 0, 0, 4);
     attend(&args);
     ck_assert_uint_eq(pe_tensor_count(&result.weights), 0);
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < 8; i++) {
         ck_assert(at(&result.output, i) == 0);
+    }
     args.q = args.k;
     attend(&args);
     ck_assert_uint_eq(work.n_parts, 0);

@@ -42,13 +42,15 @@ START_TEST(every_page_answers) {
     size_t n = routes_names(names, PE_COUNT(names)), pages = 0;
     for (size_t i = 0; i < n; i++) {
         char request[100];
-        if (strncmp(names[i], "GET ", 4) != 0)
+        if (strncmp(names[i], "GET ", 4) != 0) {
             continue;
+        }
         snprintf(request, sizeof request, "%s", names[i]);
         char *brace = strchr(request, '{');
         bool tables = brace && strstr(request, "tables");
-        if (brace)
+        if (brace) {
             snprintf(brace, sizeof request - (size_t)(brace - request), "random");
+        }
         struct call_try try = {.request = request};
         call_try(&ground, &try);
         bool op = try.status == 400; /* an operation without its fields */

@@ -341,8 +341,9 @@ START_TEST(bytes_that_are_no_text) {
     for (size_t i = 0; i < PE_COUNT(rows); i++) {
         struct call_try try = {.request = rows[i].request, .body = rows[i].body};
         call_expect_problem(&ground, &try, rows[i].status, rows[i].slug, rows[i].field, NULL);
-        for (size_t k = 0; k < try.reply_n; k++)
+        for (size_t k = 0; k < try.reply_n; k++) {
             ck_assert_msg(try.reply[k] >= 0x20 && try.reply[k] < 0x7f, "%s", try.reply);
+        }
         call_try_close(&try);
     }
     struct call_try zero = {.request = APPLY, .body = "{\"encoding\":1\0}", .body_n = 15};

@@ -51,9 +51,10 @@ START_TEST(as_one_by_one) {
     };
     for (int threads = -1; threads < 9; threads++) {
         char body[2000] = "{\"requests\":[";
-        for (size_t i = 0; i < PE_COUNT(ops); i++)
+        for (size_t i = 0; i < PE_COUNT(ops); i++) {
             snprintf(body + strlen(body), sizeof body - strlen(body), "%s{%s,\"op\":\"%s\"}", i ? "," : "",
                      members[i], ops[i]);
+        }
         snprintf(body + strlen(body), sizeof body - strlen(body), "]}");
         struct call_try all = batch(body);
         all.threads = threads;
@@ -182,8 +183,9 @@ START_TEST(one_large_reply) {
     ck_assert_int_eq(entry_status(&try, 0), 200);
     ck_assert_int_eq(entry_status(&try, 1), 413);
     ck_assert_str_eq(entry_text(&try, 1, "option"), "reply_bytes");
-    for (size_t i = 2; i < 6; i++)
+    for (size_t i = 2; i < 6; i++) {
         ck_assert_msg(entry_status(&try, i) == 200, "%zu: %s", i, try.reply);
+    }
     call_try_close(&try);
 }
 END_TEST
@@ -199,8 +201,9 @@ END_TEST
 /* A message full of what JSON must escape still is JSON. */
 START_TEST(messages_that_need_escapes) {
     char body[2000], name[400] = "";
-    for (int i = 0; i < 60; i++)
+    for (int i = 0; i < 60; i++) {
         snprintf(name + strlen(name), sizeof name - strlen(name), "%s", i % 2 ? "\\u007f" : "\\\"");
+    }
     snprintf(body, sizeof body,
              "{\"requests\":[{\"op\":\"%s\"},{\"op\":\"encode\",\"encoding\":\"%s\"},{\"op\":\"encode\",\"%"
              "s\":1}]}",

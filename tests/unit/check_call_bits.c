@@ -66,9 +66,11 @@ static char *bytes_of(struct call_try *try, size_t n) {
 }
 
 static void expect_same(const char *got, const char *wanted, size_t n, const char *what) {
-    for (size_t i = 0; i < n; i++)
-        if (got[i] != wanted[i])
+    for (size_t i = 0; i < n; i++) {
+        if (got[i] != wanted[i]) {
             ck_abort_msg("%s: byte %zu (row %zu) differs", what, i, i / WIDTH);
+        }
+    }
 }
 
 /* One spelling of positions against the rows of the whole that they are. */
@@ -79,8 +81,9 @@ static void check_spelling(const char *encoding, const char *dtype, const char *
              positions);
     struct call_try try = {.request = request};
     char *bytes = bytes_of(&try, n * row_bytes);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         expect_same(bytes + i * row_bytes, whole + (size_t)(rows[i] - FIRST) * row_bytes, row_bytes, request);
+    }
     free(bytes);
     call_try_close(&try);
 }
@@ -170,8 +173,9 @@ static void check_crews(const char *request, const char *body, size_t parts_leas
         struct call_try try = {.request = request, .body = body, .threads = crews[c]};
         char *bytes = bytes_of(&try, n);
         ck_assert_uint_ge(try.n_parts, parts_least);
-        if (first)
+        if (first) {
             expect_same(bytes, first, n, request);
+        }
         n = try.reply_n;
         free(first);
         first = bytes;
@@ -189,9 +193,10 @@ static char *body_of(const char *const *names, size_t n_names, const char *shape
     for (size_t t = 0; t < n_names; t++) {
         at += (size_t)snprintf(body + at, room - at, "%s\"%s\":{\"shape\":%s,\"data\":[",
                                t || more[0] ? "," : "", names[t], shape);
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++) {
             at += (size_t)snprintf(body + at, room - at, "%s%.5f", i ? "," : "",
                                    (double)((i * 2654435761u + t * 97) % 10007) / 10007 - 0.5);
+        }
         at += (size_t)snprintf(body + at, room - at, "]}");
     }
     snprintf(body + at, room - at, "}");
@@ -228,8 +233,9 @@ START_TEST(apply_in_a_batch) {
     ck_assert_mem_eq(a, b, 320);
     ck_assert_mem_eq(a, c, 128);
     char *const bytes[] = {a, b, c, one, three, shorter};
-    for (size_t i = 0; i < PE_COUNT(bytes); i++)
+    for (size_t i = 0; i < PE_COUNT(bytes); i++) {
         free(bytes[i]);
+    }
     call_try_close(&single);
     call_try_close(&batch);
     call_try_close(&few);

@@ -39,8 +39,9 @@ static void expect(struct call_try *try, int status, const char *slug, const cha
 }
 
 START_TEST(bodies_in_pieces_of_any_size) {
-    for (size_t chunk = 1; chunk <= sizeof good; chunk++)
+    for (size_t chunk = 1; chunk <= sizeof good; chunk++) {
         expect_good(&(struct call_try){.request = "POST /v1/apply", .body = good, .chunk = chunk});
+    }
     expect_good(&(struct call_try){.request = "POST /v1/apply", .body = good, .no_length = true});
 }
 END_TEST
@@ -139,8 +140,9 @@ static void expect_limit(struct call_try *try, const char *field, int64_t limit,
                          const char *option) {
     call_expect_problem(&ground, try, 413, "limit", field, NULL);
     ck_assert_int_eq(json_integer_value(json_object_get(try->json, "limit")), limit);
-    if (got)
+    if (got) {
         ck_assert_int_eq(json_integer_value(json_object_get(try->json, "got")), got);
+    }
     ck_assert_str_eq(call_try_text(try, "option"), option);
     call_try_close(try);
 }
@@ -182,8 +184,9 @@ START_TEST(numbers_count_against_the_memory_of_a_request) {
     size_t n = 0, room = 300000;
     char *body = malloc(room);
     n += (size_t)snprintf(body, room, "{\"encoding\":\"none\",\"embeddings\":[[1");
-    while (n < room - 16)
+    while (n < room - 16) {
         n += (size_t)snprintf(body + n, room - n, ",1");
+    }
     n += (size_t)snprintf(body + n, room - n, "]]}");
     ground.config.expanded_bytes = 524288;
     expect_limit(&(struct call_try){.request = "POST /v1/apply", .body = body, .body_n = n},
@@ -202,9 +205,10 @@ START_TEST(json_by_any_of_its_names) {
                                         "application/x-www-form-urlencoded",
                                         "text/json",
                                         "application/vnd.api+json;v=1"};
-    for (size_t i = 0; i < PE_COUNT(types); i++)
+    for (size_t i = 0; i < PE_COUNT(types); i++) {
         expect_good(
             &(struct call_try){.request = "POST /v1/apply", .body = good, .head.content_type = types[i]});
+    }
 }
 END_TEST
 
@@ -263,10 +267,11 @@ START_TEST(raw_bodies) {
         struct call_try try = raw(rows[i].request, x, sizeof x);
         try.head.raw_shape = rows[i].shape;
         try.head.raw_dtype = rows[i].dtype;
-        if (rows[i].slug)
+        if (rows[i].slug) {
             expect(&try, 400, rows[i].slug, rows[i].field, rows[i].detail);
-        else
+        } else {
             expect_good(&try);
+        }
     }
     struct call_try empty = raw(NONE_APPLY "&shape=2,2", "", 0);
     expect(&empty, 400, "missing", "body", "is empty");

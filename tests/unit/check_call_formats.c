@@ -73,8 +73,9 @@ static size_t json_flatten(const json_t *data, double *out, size_t n) {
         out[n] = json_number_value(data);
         return n + 1;
     }
-    for (size_t i = 0; i < json_array_size(data); i++)
+    for (size_t i = 0; i < json_array_size(data); i++) {
         n = json_flatten(json_array_get(data, i), out, n);
+    }
     return n;
 }
 
@@ -91,10 +92,12 @@ static size_t csv_read(const struct call_try *try, double *out) {
 static size_t reply_read(const struct call_try *try, const char *name, double *out, const char **dtype) {
     const json_t *tensor = json_object_get(try->json, name);
     *dtype = json_string_value(json_object_get(tensor, "dtype"));
-    if (try->json)
+    if (try->json) {
         return json_flatten(json_object_get(tensor, "data"), out, 0);
-    if (strcmp(call_try_header(try, "Content-Type"), "text/csv") == 0)
+    }
+    if (strcmp(call_try_header(try, "Content-Type"), "text/csv") == 0) {
         return csv_read(try, out);
+    }
     struct pe_tensor view = call_try_tensor(try, arena, name);
     pe_dtype_load(view.dtype, view.data, pe_tensor_count(&view), out);
     *dtype = pe_dtype_name(view.dtype);
@@ -104,8 +107,9 @@ static size_t reply_read(const struct call_try *try, const char *name, double *o
 static void expect_near(const double *got, const double *wanted, size_t n, double unit, const char *what) {
     for (size_t i = 0; i < n; i++) {
         double off = unit * fabs(wanted[i]) + (unit > 0x1p-53 ? 0x1p-22 : 0);
-        if (fabs(got[i] - wanted[i]) > off)
+        if (fabs(got[i] - wanted[i]) > off) {
             ck_abort_msg("%s: number %zu is %.17g, not %.17g", what, i, got[i], wanted[i]);
+        }
     }
 }
 
@@ -115,9 +119,10 @@ static void expect_406(const struct call_try *try, int dtype, int rank) {
     ck_assert_str_eq(call_try_slug(try), "not_acceptable");
     ck_assert_str_eq(call_try_text(try, "field"), "format");
     ck_assert_ptr_nonnull(use);
-    for (int f = 0; f < N_FORMATS; f++)
+    for (int f = 0; f < N_FORMATS; f++) {
         ck_assert_msg((strstr(use, formats[f]) != NULL) == holds(f, dtype, rank), "%s: %s", detail,
                       formats[f]);
+    }
 }
 
 /* ---- Out ----------------------------------------------------------------------------------------------- */
@@ -163,9 +168,10 @@ START_TEST(matrix_out) {
     for (int dtype = 0; dtype < N_DTYPES; dtype++) {
         char line[200];
         int at = snprintf(line, sizeof line, "out  %-16s %-9s", ops[op].name, dtypes[dtype]);
-        for (int format = 0; format < N_FORMATS; format++)
+        for (int format = 0; format < N_FORMATS; format++) {
             at += snprintf(line + at, sizeof line - (size_t)at, " %s %-4s", formats[format],
                            cell(op, format, dtype, wanted, n, got));
+        }
         printf("%s\n", line);
     }
     free(wanted);
@@ -186,14 +192,16 @@ static size_t body_make(int format, int dtype, char *out, size_t size) {
     struct pe_safetensors_header header;
     size_t n = 0;
     pe_dtype_store(tensor.dtype, posted, 6, data);
-    if (format == 0)
+    if (format == 0) {
         return dtype < 2 ? (size_t)snprintf(out, size,
                                             "{\"embeddings\":{\"dtype\":\"%s\",\"data\":[[1,2.5],[-3,4],"
                                             "[0.125,6]]}}",
                                             dtypes[dtype])
                          : 0;
-    if (format == 1 && (n = pe_npy_header(out, size, &tensor)) == 0)
+    }
+    if (format == 1 && (n = pe_npy_header(out, size, &tensor)) == 0) {
         return 0;
+    }
     if (format == 3) {
         ck_assert_int_eq(pe_safetensors_write(arena, &header, &named, 1, &err), 0);
         memcpy(out, header.text, n = header.bytes);
@@ -251,8 +259,9 @@ START_TEST(matrix_in) {
                 at += snprintf(line + at, sizeof line - (size_t)at, " %s %-4s", formats[format],
                                n ? "ok" : "-");
                 ck_assert_int_eq(n > 0, holds(format, dtype, 2));
-                if (!n)
+                if (!n) {
                     continue;
+                }
                 struct call_try try = post(rows[r].json, format, dtype, body, n);
                 call_try(&ground, &try);
                 ck_assert_msg(reply_read(&try, rows[r].tensor, got, &named) == count, "%s", try.reply);

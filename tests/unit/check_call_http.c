@@ -120,8 +120,9 @@ START_TEST(head_as_get) {
         call_try(&ground, &head);
         ck_assert_int_eq(head.status, 200);
         ck_assert_int_eq(call_reply(head.call)->length, call_reply(get.call)->length);
-        for (size_t k = 0; k < PE_COUNT(names); k++)
+        for (size_t k = 0; k < PE_COUNT(names); k++) {
             ck_assert_str_eq(call_try_header(&head, names[k]), call_try_header(&get, names[k]));
+        }
         call_try_close(&get);
         call_try_close(&head);
     }
@@ -273,12 +274,15 @@ START_TEST(refused_calls) {
     const struct call_head head = {.method = "GET", .target = TARGET, .content_length = -1};
     for (int step = 0; step < 4; step++) {
         struct call *call = call_open(&ground.service, &head);
-        if (step > 0)
+        if (step > 0) {
             call_finish(call);
-        if (step > 1)
+        }
+        if (step > 1) {
             call_run(call, 0);
-        if (step > 2)
+        }
+        if (step > 2) {
             call_write(call);
+        }
         call_refuse(call, SERVER_BUSY, "the queue is full");
         ck_assert_int_eq(call_reply(call)->status, 503);
         ck_assert_uint_eq(call_work(call)->n_parts, 0);

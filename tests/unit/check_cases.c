@@ -50,17 +50,21 @@ static bool object_differs(const json_t *got, const json_t *wanted, double toler
     json_t *value;
     size_t n = strlen(path);
     json_object_foreach((json_t *)(uintptr_t)got, key, value) {
-        if (!json_object_get(wanted, key) && strcmp(key, "request_id") != 0)
+        if (!json_object_get(wanted, key) && strcmp(key, "request_id") != 0) {
             return differ(path, size, ".%s: is not expected", key);
+        }
     }
     json_object_foreach((json_t *)(uintptr_t)wanted, key, value) {
-        if (strcmp(key, "request_id") == 0)
+        if (strcmp(key, "request_id") == 0) {
             continue;
+        }
         snprintf(path + n, size - n, ".%s", key);
-        if (!json_object_get(got, key))
+        if (!json_object_get(got, key)) {
             return differ(path, size, ": is missing");
-        if (json_differs(json_object_get(got, key), value, tolerance, path, size))
+        }
+        if (json_differs(json_object_get(got, key), value, tolerance, path, size)) {
             return true;
+        }
         path[n] = '\0';
     }
     return false;
@@ -69,12 +73,14 @@ static bool object_differs(const json_t *got, const json_t *wanted, double toler
 static bool array_differs(const json_t *got, const json_t *wanted, double tolerance, char *path,
                           size_t size) {
     size_t n = strlen(path);
-    if (json_array_size(got) != json_array_size(wanted))
+    if (json_array_size(got) != json_array_size(wanted)) {
         return differ(path, size, ": %zu items, not %zu", json_array_size(got), json_array_size(wanted));
+    }
     for (size_t i = 0; i < json_array_size(wanted); i++) {
         snprintf(path + n, size - n, "[%zu]", i);
-        if (json_differs(json_array_get(got, i), json_array_get(wanted, i), tolerance, path, size))
+        if (json_differs(json_array_get(got, i), json_array_get(wanted, i), tolerance, path, size)) {
             return true;
+        }
         path[n] = '\0';
     }
     return false;
@@ -85,15 +91,19 @@ static bool json_differs(const json_t *got, const json_t *wanted, double toleran
         double is = json_number_value(got), should = json_number_value(wanted);
         return !near(is, should, tolerance) && differ(path, size, ": %.17g, not %.17g", is, should);
     }
-    if (json_typeof(got) != json_typeof(wanted))
+    if (json_typeof(got) != json_typeof(wanted)) {
         return differ(path, size, ": of another kind");
-    if (json_is_object(wanted))
+    }
+    if (json_is_object(wanted)) {
         return object_differs(got, wanted, tolerance, path, size);
-    if (json_is_array(wanted))
+    }
+    if (json_is_array(wanted)) {
         return array_differs(got, wanted, tolerance, path, size);
-    if (json_is_string(wanted) && strcmp(json_string_value(got), json_string_value(wanted)) != 0)
+    }
+    if (json_is_string(wanted) && strcmp(json_string_value(got), json_string_value(wanted)) != 0) {
         return differ(path, size, ": \"%.200s\", not \"%.200s\"", json_string_value(got),
                       json_string_value(wanted));
+    }
     return false;
 }
 
@@ -104,8 +114,9 @@ static char *file_read(const char *name, const char *file) {
     char path[600];
     snprintf(path, sizeof path, "%s/%s/%s", root, name, file);
     FILE *in = fopen(path, "rb");
-    if (!in)
+    if (!in) {
         return NULL;
+    }
     char *text = calloc(1, 1 << 20);
     size_t n = fread(text, 1, (1 << 20) - 1, in);
     ck_assert_msg(n < (1 << 20) - 1, "%s is too large", path);
@@ -150,8 +161,9 @@ static void header_set(struct call_head *head, const char *name, const char *val
 static char *line_take(char **text) {
     char *line = *text, *end = strchr(line, '\n');
     *text = end ? end + 1 : line + strlen(line);
-    if (end)
+    if (end) {
         *end = '\0';
+    }
     return line;
 }
 
@@ -164,8 +176,9 @@ static void request_read(char *text, struct call_try *try) {
         header_set(&try->head, line, colon + 1 + strspn(colon + 1, " "));
     }
     size_t n = strlen(text); /* without the line end of the file */
-    if (n && text[n - 1] == '\n')
+    if (n && text[n - 1] == '\n') {
         text[n - 1] = '\0';
+    }
     try->body = text[0] ? text : NULL;
 }
 
@@ -199,10 +212,11 @@ START_TEST(one_case) {
     call_ground_open(&ground);
     request_read(request, &try);
     call_try(&ground, &try);
-    if (update && try.status >= 400)
+    if (update && try.status >= 400) {
         problem_write_file(name, &try);
-    else
+    } else {
         check_answer(name, reply ? reply : problem, &try);
+    }
     call_try_close(&try);
     call_ground_close(&ground);
     free(request);
@@ -217,8 +231,9 @@ START_TEST(all_are_there) {
     ck_assert_int_ge(n_cases, 60);
     for (size_t i = 0; i < PE_COUNT(ops); i++) {
         int n = 0;
-        for (int k = 0; k < n_cases; k++)
+        for (int k = 0; k < n_cases; k++) {
             n += strncmp(cases[k], ops[i], strlen(ops[i])) == 0;
+        }
         ck_assert_msg(n > 0, "no cases of %s under %s", ops[i], root);
     }
 }
@@ -240,8 +255,9 @@ static void find_cases(const char *op) {
         }
         free(list[i]);
     }
-    if (n >= 0)
+    if (n >= 0) {
         free(list);
+    }
 }
 
 Suite *cases_suite(void) {
@@ -254,8 +270,9 @@ Suite *cases_suite(void) {
         find_cases(list[i]->d_name);
         free(list[i]);
     }
-    if (n >= 0)
+    if (n >= 0) {
         free(list);
+    }
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, all_are_there);
     tcase_add_loop_test(tests, one_case, 0, n_cases);

@@ -120,8 +120,9 @@ START_TEST(float32_rounds_to_nearest_even_down_to_subnormals) {
     const float expected[] = {1, 1 + 0x1p-23f, 1 + 0x1p-22f, 0x1p-149f, 0, 0x1p-148f};
     float out[PE_COUNT(in)];
     pe_dtype_store(PE_DTYPE_F32, in, PE_COUNT(in), out);
-    for (size_t i = 0; i < PE_COUNT(in); i++)
+    for (size_t i = 0; i < PE_COUNT(in); i++) {
         ck_assert_float_eq(out[i], expected[i]);
+    }
 }
 END_TEST
 

@@ -74,8 +74,9 @@ END_TEST
 static void repeat(char *text, size_t size, const char *unit, size_t count) {
     const size_t length = strlen(unit);
     ck_assert_uint_lt(length * count, size);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         memcpy(text + i * length, unit, length);
+    }
     text[length * count] = '\0';
 }
 

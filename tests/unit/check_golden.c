@@ -27,8 +27,9 @@ static struct pe_plan *plan_of(const struct sinusoidal_case *row) {
     struct pe_spec spec;
     struct pe_arena *arena = pe_arena_open(1 << 20, NULL, &err);
     ck_assert_int_eq(pe_spec_init(arena, &spec, "sinusoidal", &err), PE_OK);
-    for (const char *at = row->params; sscanf(at, " %39[^=]=%39s%n", name, value, &used) == 2; at += used)
+    for (const char *at = row->params; sscanf(at, " %39[^=]=%39s%n", name, value, &used) == 2; at += used) {
         ck_assert_msg(pe_spec_set(arena, &spec, name, value, &err) == PE_OK, "%s: %s", name, err.text);
+    }
     ck_assert_msg(pe_plan_open(&plan, &spec, &err) == PE_OK, "%s: %s", row->params, err.text);
     pe_arena_close(arena);
     ck_assert_uint_eq(pe_plan_width(plan), row->d_model);
@@ -170,13 +171,15 @@ START_TEST(dot_products_depend_on_the_distance) {
         snprintf(request, sizeof request,
                  "GET /v1/encode?encoding=vaswani&d_model=%zu&positions=0:151&dtype=float64", d);
         struct report_tensor got = report_tensor(request, NULL, "vectors");
-        for (size_t k = 0; k < PE_COUNT(distance); k++)
+        for (size_t k = 0; k < PE_COUNT(distance); k++) {
             for (size_t from = 0; from <= 100; from += 50) {
                 double sum = 0;
-                for (size_t c = 0; c < d; c++)
+                for (size_t c = 0; c < d; c++) {
                     sum += got.values[from * d + c] * got.values[(from + distance[k]) * d + c];
+                }
                 ck_assert_double_eq_tol(sum, large ? second[k] : first[k], 6e-6);
             }
+        }
     }
 }
 END_TEST

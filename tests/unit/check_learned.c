@@ -24,8 +24,9 @@ static struct pe_tensor table;
 static void setup(void) {
     err = (struct pe_error){0};
     arena = pe_arena_open((size_t)64 << 20, NULL, &err);
-    for (int i = 0; i < ROWS * WIDTH; i++)
+    for (int i = 0; i < ROWS * WIDTH; i++) {
         numbers[i] = i / WIDTH + i % WIDTH / 4.0;
+    }
     table = (struct pe_tensor){.data = numbers, .dtype = PE_DTYPE_F64, .rank = 2, .dim = {ROWS, WIDTH}};
 }
 
@@ -38,10 +39,12 @@ static int plan_open(struct pe_plan **plan, const struct pe_tensor *rows, const 
     struct pe_spec spec;
     *plan = NULL;
     int code = pe_spec_init(arena, &spec, "learned", &err);
-    if (!code && rows)
+    if (!code && rows) {
         code = pe_spec_set_tensor(&spec, "table", rows, &err);
-    for (; !code && *params; params += 2)
+    }
+    for (; !code && *params; params += 2) {
         code = pe_spec_set(arena, &spec, params[0], params[1], &err);
+    }
     return code ? code : pe_plan_open(plan, &spec, &err);
 }
 #define PLAN(plan, rows, ...) plan_open(plan, rows, (const char *const[]){__VA_ARGS__})
@@ -52,8 +55,9 @@ static struct pe_tensor encode(const struct pe_plan *plan, const char *positions
     struct pe_tensor out = {0};
     int code = pe_positions_parse(arena, &at, positions, &err);
     code = code ? code : pe_encode_open(arena, &work, &out, plan, &at, dtype, &err);
-    if (code == PE_OK)
+    if (code == PE_OK) {
         pe_work_run(&work);
+    }
     return out;
 }
 
@@ -63,8 +67,9 @@ static void assert_rows(const struct pe_tensor *got, const double *want, size_t 
     ck_assert_msg(err.code == PE_OK, "%s: %s", err.path, err.text);
     ck_assert_uint_eq(pe_tensor_count(got), n * WIDTH);
     pe_dtype_load(got->dtype, got->data, n * WIDTH, values);
-    for (size_t i = 0; i < n * WIDTH; i++)
+    for (size_t i = 0; i < n * WIDTH; i++) {
         ck_assert_double_eq(values[i], want[i / WIDTH] + (double)(i % WIDTH) / 4.0);
+    }
 }
 
 /* BERT: row p. RoBERTa, OPT and BART: row p + 2 (transformers #20761, #19240). No row is zeroed, neither row
@@ -91,8 +96,9 @@ END_TEST
 START_TEST(wide_rows_are_whole) {
     const size_t width = 1000;
     double *wide = pe_arena_array(arena, 3 * width, sizeof *wide, &err);
-    for (size_t i = 0; i < 3 * width; i++)
+    for (size_t i = 0; i < 3 * width; i++) {
         wide[i] = (double)i;
+    }
     struct pe_tensor rows = {.data = wide, .dtype = PE_DTYPE_F64, .rank = 3, .dim = {1, 3, width}};
     struct pe_plan *plan;
     ck_assert_int_eq(PLAN(&plan, &rows, "interpolate", "linear", NULL), PE_OK);
@@ -280,10 +286,12 @@ START_TEST(a_table_is_needed_and_has_two_axes) {
     shaped.rank = rows[_i].rank;
     memcpy(shaped.dim, rows[_i].dim, sizeof rows[_i].dim);
     ck_assert_int_eq(PLAN(&plan, rows[_i].text ? &shaped : NULL, NULL), rows[_i].code);
-    if (rows[_i].code)
+    if (rows[_i].code) {
         ck_assert_str_eq(err.path, "table");
-    if (rows[_i].text)
+    }
+    if (rows[_i].text) {
         ck_assert_str_eq(err.text, rows[_i].text);
+    }
     pe_plan_close(plan);
 }
 END_TEST

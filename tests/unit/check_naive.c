@@ -58,8 +58,9 @@ static void assert_values(const struct pe_tensor *got, const double *want, size_
     double values[64];
     ck_assert_uint_eq(pe_tensor_count(got), n);
     pe_dtype_load(got->dtype, got->data, n, values);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         ck_assert_double_eq(values[i], want[i]);
+    }
 }
 
 START_TEST(integer_is_the_position_in_every_column) {

@@ -47,8 +47,9 @@ static const unsigned char *place(const struct npy_case *file, size_t shift) {
 
 static void assert_tensor(const struct npy_case *want, const struct pe_tensor *got) {
     ck_assert_msg(got->dtype == want->dtype && got->rank == want->rank, "%s", want->name);
-    for (int i = 0; i < want->rank; i++)
+    for (int i = 0; i < want->rank; i++) {
         ck_assert_msg(got->dim[i] == want->dim[i], "%s", want->name);
+    }
     double values[64];
     size_t n = pe_tensor_count(got);
     ck_assert_uint_le(n, COUNT(values));
@@ -273,8 +274,9 @@ START_TEST(headers_written_are_those_of_numpy) {
     struct pe_tensor brain = {.dtype = PE_DTYPE_BF16}, huge = {.dtype = PE_DTYPE_F16, .rank = PE_MAX_RANK};
     char text[PE_NPY_HEADER_MAX];
     ck_assert_uint_eq(pe_npy_header(text, sizeof text, &brain), 0);
-    for (int i = 0; i < PE_MAX_RANK; i++)
+    for (int i = 0; i < PE_MAX_RANK; i++) {
         huge.dim[i] = SIZE_MAX;
+    }
     ck_assert_uint_eq(pe_npy_header(text, sizeof text, &huge), PE_NPY_HEADER_MAX);
 }
 END_TEST
@@ -292,8 +294,9 @@ static void read_exactly(const unsigned char *bytes, size_t n) {
     if (code == PE_OK) {
         size_t count = pe_tensor_count(&out), size = pe_dtype_size(out.dtype);
         ck_assert_uint_le(count, n);
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
             pe_dtype_load(out.dtype, (const char *)out.data + i * size, 1, values);
+        }
     } else {
         ck_assert(failure.text[0] && code != PE_ERR_LIMIT);
     }

@@ -96,8 +96,9 @@ START_TEST(wide_arithmetic_is_exact_where_it_can_be) {
                                    -0.75};
     for (size_t i = 0; i < PE_COUNT(value); i++) {
         struct pe_wide a = pe_wide_of(value[i]), b;
-        if (fabs(value[i]) > 1e-290)
+        if (fabs(value[i]) > 1e-290) {
             ck_assert(pe_wide_double(&a) == value[i]);
+        }
         for (size_t j = 0; j < PE_COUNT(value); j++) {
             struct pe_wide c = pe_wide_of(value[j]);
             pe_wide_mul(&b, &a, &c);
@@ -170,9 +171,10 @@ START_TEST(phase_agrees_with_mpmath_in_every_element_type) {
         const double want[2] = {exact_table[i].sin, exact_table[i].cos};
         double got[2];
         sincos_of(&turn, exact_table[i].position, PE_DTYPE_F64, got);
-        for (int k = 0; k < 2; k++)
+        for (int k = 0; k < 2; k++) {
             ck_assert_msg(fabs(got[k] - want[k]) <= one_ulp(want[k]), "row %zu: %a, not %a", i, got[k],
                           want[k]);
+        }
         for (enum pe_dtype dtype = PE_DTYPE_F32; dtype < PE_DTYPE_COUNT; dtype++) {
             sincos_of(&turn, exact_table[i].position, dtype, got);
             for (int k = 0; k < 2; k++) {
@@ -211,7 +213,7 @@ START_TEST(phase_decides_tiny_midpoints) {
         {PE_DTYPE_F16, 0x1.fffffep-26, 0, 0},
     };
     const struct pe_turn turn = turn_of(10000, 0, 1);
-    for (size_t i = 0; i < PE_COUNT(row); i++)
+    for (size_t i = 0; i < PE_COUNT(row); i++) {
         for (int sign = -1; sign <= 1; sign += 2) {
             struct pe_place place;
             uint64_t raw[2];
@@ -223,6 +225,7 @@ START_TEST(phase_decides_tiny_midpoints) {
             ck_assert_msg(got[0] == sign * row[i].sin, "row %zu: %a, not %a", i, got[0], row[i].sin);
             ck_assert(!signbit(got[0]) == (sign > 0) && got[1] == 1);
         }
+    }
 }
 END_TEST
 
@@ -230,7 +233,7 @@ START_TEST(phase_of_zero_is_plus_zero_and_one) {
     const struct pe_turn turn = turn_of(10000, 2, 6);
     static const double zero[][3] = {{0, 1, 0},   {-0.0, 1, 0},   {0.0, -5, 0},
                                      {7, 3, -21}, {0.5, 3, -1.5}, {-4, 0.25, 1}};
-    for (size_t i = 0; i < PE_COUNT(zero); i++)
+    for (size_t i = 0; i < PE_COUNT(zero); i++) {
         for (enum pe_dtype dtype = PE_DTYPE_F64; dtype < PE_DTYPE_COUNT; dtype++) {
             struct pe_place place;
             uint64_t raw[2];
@@ -241,6 +244,7 @@ START_TEST(phase_of_zero_is_plus_zero_and_one) {
             pe_dtype_load(dtype, &raw[1], 1, &got[1]);
             ck_assert(got[0] == 0 && !signbit(got[0]) && got[1] == 1);
         }
+    }
 }
 END_TEST
 
@@ -395,10 +399,12 @@ START_TEST(phase_fraction_is_short_by_three_at_most) {
         fraction_of(&place, turn->fraction, got);
         pe_wide_mul(&x, &x, &turn->exact);
         whole = x;
-        for (int i = 0; i < PE_WIDE_BITS - x.exponent && i < PE_WIDE_BITS; i++)
+        for (int i = 0; i < PE_WIDE_BITS - x.exponent && i < PE_WIDE_BITS; i++) {
             whole.limb[i / 32] &= ~(UINT32_C(1) << i % 32);
-        if (x.exponent > 0)
+        }
+        if (x.exponent > 0) {
             pe_wide_sub(&x, &x, &whole);
+        }
         pe_wide_fixed(&x, 128, want);
         ck_assert_uint_eq(want[1] - got[1], want[0] < got[0]);
         ck_assert_uint_le(want[0] - got[0], 3);

@@ -30,8 +30,9 @@ static void expect(const struct pe_positions *positions, const double *expected,
     ck_assert_uint_eq(pe_positions_count(positions) * (size_t)positions->axes, n);
     ck_assert_uint_le(n, PE_COUNT(got));
     pe_positions_read(positions, 0, pe_positions_count(positions), got);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         ck_assert_msg(got[i] == expected[i], "position %zu is %.17g, expected %.17g", i, got[i], expected[i]);
+    }
 }
 
 /* ---- Text ---- */

@@ -28,8 +28,9 @@ static void expect(const struct pe_positions *positions, const double *expected,
     ck_assert_uint_eq(pe_positions_count(positions) * (size_t)positions->axes, n);
     ck_assert_uint_le(n, PE_COUNT(got));
     pe_positions_read(positions, 0, pe_positions_count(positions), got);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         ck_assert_msg(got[i] == expected[i], "position %zu is %.17g, expected %.17g", i, got[i], expected[i]);
+    }
 }
 
 static const struct pe_field *row(const char *name) {
@@ -46,14 +47,16 @@ struct given {
 
 static void set_text(struct pe_positions_rule *rule, const char *name, const char *text) {
     struct pe_error err = {0};
-    if (text)
+    if (text) {
         ck_assert_int_eq(pe_field_parse(arena, pe_positions_fields, row(name), rule, text, &err), PE_OK);
+    }
 }
 
 static void set_tensor(struct pe_positions_rule *rule, const char *name, const struct pe_tensor *tensor) {
     struct pe_error err = {0};
-    if (tensor)
+    if (tensor) {
         ck_assert_int_eq(pe_field_set_tensor(pe_positions_fields, row(name), rule, tensor, &err), PE_OK);
+    }
 }
 
 static int make(struct pe_positions *out, const struct given *given, struct pe_error *err) {
@@ -270,8 +273,9 @@ START_TEST(sizes_are_checked_before_memory_is_taken) {
         ck_assert_uint_eq(pe_arena_used(arena), 0);
     }
     static double many[2048];
-    for (size_t i = 0; i < PE_COUNT(many); i++)
+    for (size_t i = 0; i < PE_COUNT(many); i++) {
         many[i] = TWO_53; /* 2^53 * 2048 wraps to 0 */
+    }
     const struct pe_tensor tensor = list_of(many, PE_COUNT(many)), one = list_of(many, 1);
     struct pe_error err = {0}, single = {0};
     struct pe_positions out;

@@ -40,10 +40,12 @@ static struct pe_plan *plan_open(const char *const *params) {
     struct pe_spec spec;
     struct pe_plan *plan = NULL;
     int code = pe_spec_init(arena, &spec, "random", &err);
-    for (; !code && *params; params += 2)
+    for (; !code && *params; params += 2) {
         code = pe_spec_set(arena, &spec, params[0], params[1], &err);
-    if (!code)
+    }
+    if (!code) {
         code = pe_plan_open(&plan, &spec, &err);
+    }
     ck_assert_msg(!code, "%s: %s", err.path, err.text);
     return plan;
 }
@@ -92,8 +94,9 @@ START_TEST(values_are_those_of_the_independent_script) {
     size_t compared = 0, differing = 0;
     for (size_t i = 0; i < COUNT(random_values); i++) {
         const struct random_value *want = &random_values[i];
-        if (want->column > 600 && i % 8)
+        if (want->column > 600 && i % 8) {
             continue; /* wide vectors are slow to make: some of them will do */
+        }
         char seed[32], width[32], std[32];
         snprintf(seed, sizeof seed, "%lld", (long long)want->seed);
         snprintf(width, sizeof width, "%u", want->column < 65536 - 3 ? want->column + 3 : 65536);
@@ -148,8 +151,9 @@ START_TEST(a_value_depends_on_seed_position_and_column_only) {
     struct pe_plan *wide = PLAN("d_model", "700", "seed", "9"), *narrow = PLAN("d_model", "5", "seed", "9");
     struct pe_plan *other = PLAN("d_model", "700", "seed", "10");
     const double *all = encode(wide, -3, 9), *some = encode(narrow, 2, 2), *seeded = encode(other, -3, 9);
-    for (size_t t = 0; t < 2; t++)
+    for (size_t t = 0; t < 2; t++) {
         ck_assert_mem_eq(all + (t + 5) * 700, some + t * 5, 5 * sizeof *all);
+    }
     for (size_t i = 0; i < (size_t)9 * 700; i++) {
         ck_assert_double_ne(all[i], seeded[i]);
         ck_assert_double_ne(all[i], all[(i + 700) % (9 * 700)]);

@@ -16,8 +16,9 @@
 /* x [B, S, D], x[b][s][c] = b - s/4 + c/8: every number tells where it was. */
 static double *tokens(size_t batch, size_t length, size_t width) {
     double *x = report_doubles(batch * length * width);
-    for (size_t i = 0; i < batch * length * width; i++)
+    for (size_t i = 0; i < batch * length * width; i++) {
         x[i] = (double)(i / width / length) - (double)(i / width % length) / 4 + (double)(i % width) / 8;
+    }
     return x;
 }
 
@@ -91,8 +92,9 @@ START_TEST(tatp22_2_3_30_the_shape_is_the_posted_one) {
     ck_assert(batch.rank == 3 && batch.dim[0] == 3 && batch.dim[1] == 4 && batch.dim[2] == 169);
     ck_assert(one.rank == 2 && one.dim[0] == 4 && one.dim[1] == 169);
     expect_sum(&batch, x, three, 0);
-    for (size_t i = 0; i < one.n; i++)
+    for (size_t i = 0; i < one.n; i++) {
         ck_assert(one.values[i] == batch.values[i]);
+    }
 }
 END_TEST
 
@@ -101,8 +103,9 @@ END_TEST
 /* n numbers of one value as a JSON list. */
 static size_t list(char *out, size_t size, const char *value, size_t n) {
     size_t at = 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         at += (size_t)snprintf(out + at, size - at, "%s%s", i ? "," : "[", value);
+    }
     return at + (size_t)snprintf(out + at, size - at, "]");
 }
 
@@ -179,8 +182,9 @@ START_TEST(olmo_core_503_torchtitan_2559_nanovlm_201_documents_are_apart) {
                  "{\"embeddings\":[[1,0],[0,1]],\"encoding\":\"vaswani\",\"mask\":{\"causal\":%s}}",
                  causal ? "true" : "false");
         struct report_tensor alone = report_tensor("POST /v1/attention?dtype=float64", body, "weights");
-        for (size_t k = 0; k < 4; k++)
+        for (size_t k = 0; k < 4; k++) {
             ck_assert_double_eq_tol(got.values[6 * (4 + k / 2) + 4 + k % 2], alone.values[k], 1e-15);
+        }
     }
 }
 END_TEST

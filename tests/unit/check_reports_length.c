@@ -21,11 +21,13 @@ static char *long_body(size_t rows, size_t tokens) {
     size_t size = 8 * (rows + tokens) + 200, at;
     char *body = malloc(size);
     at = (size_t)snprintf(body, size, "{\"encoding\":{\"type\":\"learned\",\"table\":[");
-    for (size_t i = 0; i < rows; i++)
+    for (size_t i = 0; i < rows; i++) {
         at += (size_t)snprintf(body + at, size - at, "%s[0,1]", i ? "," : "");
+    }
     at += (size_t)snprintf(body + at, size - at, "]},\"embeddings\":[");
-    for (size_t i = 0; i < tokens; i++)
+    for (size_t i = 0; i < tokens; i++) {
         at += (size_t)snprintf(body + at, size - at, "%s[0,0]", i ? "," : "");
+    }
     snprintf(body + at, size - at, "]}");
     return body;
 }
@@ -87,8 +89,9 @@ END_TEST
 START_TEST(onnxruntime_27597_28205_negative_positions_of_sinusoids) {
     struct report_tensor got =
         report_tensor("GET /v1/encode?type=sinusoidal&d_model=6&positions=-1,1", NULL, "vectors");
-    for (size_t c = 0; c < 6; c++)
+    for (size_t c = 0; c < 6; c++) {
         ck_assert(got.values[c] == (c % 2 ? 1 : -1) * got.values[6 + c]);
+    }
 }
 END_TEST
 
@@ -98,9 +101,11 @@ START_TEST(rotary_embedding_torch_cache_8192) {
         report_tensor("GET /v1/encode?type=sinusoidal&d_model=16&positions=0:8194&dtype=float64&format=raw",
                       NULL, "vectors");
     ck_assert_uint_eq(got.n, 8194 * 16);
-    for (size_t p = 8190; p < 8194; p++)
-        for (size_t c = 0; c < 16; c++)
+    for (size_t p = 8190; p < 8194; p++) {
+        for (size_t c = 0; c < 16; c++) {
             ck_assert_double_eq_tol(got.values[16 * p + c], report_paper((double)p, c, 16), 1e-11);
+        }
+    }
 }
 END_TEST
 

@@ -100,8 +100,9 @@ START_TEST(mlx_4157_large_arguments) {
     report_row(&got, 0, 6e-11, REPORT_VALUES(.5458434494, .8378871814, -.4875060251, .8731196227));
     for (size_t type = 1; type < PE_COUNT(dtypes); type++) {
         struct report_tensor narrow = encode(2, "1000000000,10000000000", type, "");
-        for (size_t i = 0; i < 4; i++)
+        for (size_t i = 0; i < 4; i++) {
             ck_assert_double_eq_tol(narrow.values[i], got.values[i], half_place(got.values[i], type));
+        }
     }
 }
 END_TEST
@@ -109,8 +110,9 @@ END_TEST
 /* Tables made in the model's type. Whatever type is asked for, the number is the true one, rounded once. */
 START_TEST(transformer_engine_1245_vllm_863_keras_hub_1497_tables_are_rounded_once) {
     static const double positions[] = {1, 255, 256, 511, 2047, 4097, 8191, 16383, 32769, 131071};
-    for (size_t i = 0; i < PE_COUNT(positions); i++)
+    for (size_t i = 0; i < PE_COUNT(positions); i++) {
         expect_row(64, positions[i]);
+    }
 }
 END_TEST
 

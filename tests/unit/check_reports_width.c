@@ -47,8 +47,9 @@ START_TEST(bert_pytorch_78_width_29) {
     struct report_tensor got =
         report_tensor(SINUSOIDAL "&d_model=29&positions=0:10000&format=raw", NULL, "vectors");
     ck_assert(got.rank == 2 && got.dim[0] == 10000 && got.dim[1] == 29);
-    for (size_t p = 0; p < 10000; p += 101)
+    for (size_t p = 0; p < 10000; p += 101) {
         ck_assert_double_eq_tol(got.values[29 * p + 28], sin((double)p * pow(10000, -28.0 / 29)), 1e-12);
+    }
 }
 END_TEST
 
@@ -67,8 +68,9 @@ START_TEST(samlynnevans_25_yutaroogawa_79_cosine_of_the_same_pair) {
     report_expect(SINUSOIDAL "&d_model=4&positions=1", NULL, "vectors", REPORT_SHAPE(1, 4), 1e-8,
                   REPORT_VALUES(.84147098, .54030231, .00999983, .99995));
     struct report_tensor got = report_tensor(SINUSOIDAL "&d_model=64&positions=0:500:7.25", NULL, "vectors");
-    for (size_t i = 0; i + 1 < got.n; i += 2)
+    for (size_t i = 0; i + 1 < got.n; i += 2) {
         ck_assert_double_eq_tol(pow(got.values[i], 2) + pow(got.values[i + 1], 2), 1, 1e-15);
+    }
 }
 END_TEST
 
@@ -137,8 +139,9 @@ START_TEST(opennmt_tf_784_no_tokens) {
     static const char *const requests[] = {SINUSOIDAL "&d_model=8&positions=0:0",
                                            SINUSOIDAL "&d_model=8&positions=[]",
                                            SINUSOIDAL "&d_model=8&positions=5:5&format=raw"};
-    for (size_t i = 0; i < PE_COUNT(requests); i++)
+    for (size_t i = 0; i < PE_COUNT(requests); i++) {
         report_expect(requests[i], NULL, "vectors", REPORT_SHAPE(0, 8), 0, NULL, 0);
+    }
     report_expect("POST /v1/apply",
                   "{\"encoding\":\"vaswani\",\"embeddings\":{\"shape\":[2,0,8],\"data\":[[],[]]}}",
                   "embeddings", REPORT_SHAPE(2, 0, 8), 0, NULL, 0);

@@ -73,10 +73,12 @@ START_TEST(files_of_the_script_are_read) {
         int code = pe_safetensors_open(arena, &file, copy + shift, want->n, &err);
         ck_assert_msg(code == PE_OK, "%s: %s", want->name, err.text);
         ck_assert_uint_eq(file.n, want->n_tensors);
-        for (size_t i = 0; i < want->n_tensors; i++)
+        for (size_t i = 0; i < want->n_tensors; i++) {
             assert_tensor(&file, &want->tensors[i]);
-        for (size_t i = 1; i < file.n; i++)
+        }
+        for (size_t i = 1; i < file.n; i++) {
             ck_assert_int_lt(strcmp(file.entries[i - 1].name, file.entries[i].name), 0);
+        }
     }
 }
 END_TEST
@@ -190,8 +192,9 @@ static const struct {
 static int open_header(const char *header, size_t length, size_t data_bytes, struct pe_safetensors *file) {
     size_t n = 8 + length + data_bytes;
     unsigned char *bytes = pe_arena_array(arena, n, 1, &err);
-    for (size_t i = 0; i < 8; i++)
+    for (size_t i = 0; i < 8; i++) {
         bytes[i] = (unsigned char)(length >> 8 * i & 0xff);
+    }
     memcpy(bytes + 8, header, length);
     return pe_safetensors_open(arena, file, bytes, n, &err);
 }
@@ -209,8 +212,9 @@ START_TEST(lengths_that_cannot_be_are_refused) {
     static const char one[] = "\x02\0\0\0\0\0\0\0{}";
     static const char all[] = "\xff\xff\xff\xff\xff\xff\xff\xff{}";
     struct pe_safetensors file;
-    for (size_t n = 0; n < 10; n++, err = (struct pe_error){0})
+    for (size_t n = 0; n < 10; n++, err = (struct pe_error){0}) {
         ck_assert_int_eq(pe_safetensors_open(arena, &file, one, n, &err), PE_ERR_FORMAT);
+    }
     ck_assert_int_eq(pe_safetensors_open(arena, &file, one, 10, &err), PE_OK);
     ck_assert_uint_eq(file.n, 0);
     ck_assert_int_eq(pe_safetensors_open(arena, &file, all, 10, &err), PE_ERR_FORMAT);
@@ -303,10 +307,12 @@ static int read_exactly(const unsigned char *bytes, size_t n) {
         struct pe_tensor out;
         double value;
         struct pe_error refused = {0};
-        if (pe_safetensors_get(own, &out, &file, file.entries[t].name, &refused))
+        if (pe_safetensors_get(own, &out, &file, file.entries[t].name, &refused)) {
             continue;
-        for (size_t i = 0; i < pe_tensor_count(&out); i++)
+        }
+        for (size_t i = 0; i < pe_tensor_count(&out); i++) {
             pe_dtype_load(out.dtype, (const char *)out.data + i * pe_dtype_size(out.dtype), 1, &value);
+        }
     }
     free(copy);
     pe_arena_close(own);
@@ -318,8 +324,9 @@ START_TEST(no_cut_and_no_changed_byte_is_read_beyond) {
     unsigned char bytes[2048];
     ck_assert_uint_le(file->n, sizeof bytes);
     memcpy(bytes, file->bytes, file->n);
-    for (size_t n = 0; n < file->n; n++)
+    for (size_t n = 0; n < file->n; n++) {
         ck_assert_int_ne(read_exactly(bytes, n), PE_OK);
+    }
     unsigned step = file->n < 300 ? 1 : 37;
     for (size_t at = 0; at < file->n; at++) {
         for (unsigned change = 1; change < 256; change += step) {

@@ -44,8 +44,9 @@ static void plan_open(const char *type, const char *const *params) {
     memset(&err, 0, sizeof err);
     pe_plan_close(plan);
     ck_assert_int_eq(pe_spec_init(arena, &spec, type, &err), 0);
-    for (; *params; params += 2)
+    for (; *params; params += 2) {
         ck_assert_int_eq(pe_spec_set(arena, &spec, params[0], params[1], &err), 0);
+    }
     ck_assert_int_eq(pe_plan_open(&plan, &spec, &err), 0);
 }
 
@@ -103,8 +104,9 @@ START_TEST(matrix_maps_the_vectors) {
     pe_encode_rows(plan, &two, PE_DTYPE_F64, 0, 2, x);
     for (size_t i = 0; i < 10; i++) {
         double sum = 0;
-        for (size_t j = 0; j < 10; j++)
+        for (size_t j = 0; j < 10; j++) {
             sum += number(&result.matrix, i * 10 + j) * x[j];
+        }
         ck_assert(fabs(sum - x[10 + i]) < 2e-15);
     }
     ck_assert(number(&result.residual, 0) < 2e-15);
@@ -116,8 +118,9 @@ START_TEST(odd_widths) {
     shift(1, "0:50", true);
     ck_assert_uint_eq(result.blocks.dim[0], 3);
     ck_assert(number(&result.residual, 0) < 2e-15);
-    for (size_t i = 0; i < 7; i++)
+    for (size_t i = 0; i < 7; i++) {
         ck_assert(number(&result.matrix, 42 + i) == 0 && number(&result.matrix, 7 * i + 6) == 0);
+    }
     plan_open("sinusoidal", PARAMS("d_model", "7"));
     ck_assert_int_eq(shift_open(1, "0:50", false), PE_ERR_UNSUPPORTED);
     ck_assert_str_eq(err.path, "encoding.d_model");
@@ -131,8 +134,9 @@ static void fit_check(const struct shift_case *c, double unit) {
     struct pe_spec spec;
     ck_assert_int_eq(pe_tensor_alloc(arena, &table, PE_DTYPE_F64, 2, (size_t[2]){c->rows, c->width}, &err),
                      0);
-    for (size_t i = 0; i < c->rows * c->width; i++)
+    for (size_t i = 0; i < c->rows * c->width; i++) {
         ((double *)table.data)[i] = c->table[i] * unit;
+    }
     ck_assert_int_eq(pe_spec_init(arena, &spec, "learned", &err), 0);
     ck_assert_int_eq(pe_spec_set_tensor(&spec, "table", &table, &err), 0);
     pe_plan_close(plan);
@@ -145,12 +149,14 @@ static void fit_check(const struct shift_case *c, double unit) {
     ck_assert(!result.exact);
     ck_assert_ptr_null(result.blocks.data);
     double most = 0;
-    for (size_t i = 0; i < c->width * c->width; i++)
+    for (size_t i = 0; i < c->width * c->width; i++) {
         most = fmax(most, fabs(number(&result.matrix, i) - c->matrix[i]));
+    }
     ck_assert_msg(most < 1e-11, "%s: matrix off by %g", c->name, most); /* conditions up to 1e3 */
     ck_assert_msg(fabs(number(&result.residual, 0) / unit - c->residual) < 1e-12, "%s: residual", c->name);
-    if (unit > 0x1p-500) /* below, squares vanish */
+    if (unit > 0x1p-500) { /* below, squares vanish */
         ck_assert_msg(fabs(number(&result.rms, 0) / unit - c->rms) < 1e-12, "%s: rms", c->name);
+    }
 }
 
 START_TEST(tables_get_the_best_map) {

@@ -20,8 +20,9 @@ static int set_all(struct pe_arena *arena, struct pe_spec *spec, const char *par
     char name[40], value[40];
     int used = 0;
     while (sscanf(params, "%39[^=]=%39s%n", name, value, &used) == 2) {
-        if (pe_spec_set(arena, spec, name, value, err))
+        if (pe_spec_set(arena, spec, name, value, err)) {
             return err->code;
+        }
         params += used;
         params += *params == ' ';
     }
@@ -33,8 +34,9 @@ static int try_plan(struct pe_plan **plan, const char *params, struct pe_error *
     struct pe_spec spec;
     *plan = NULL;
     if (arena && !pe_spec_init(arena, &spec, "sinusoidal", err) && !set_all(arena, &spec, params, err) &&
-        pe_plan_open(plan, &spec, err))
+        pe_plan_open(plan, &spec, err)) {
         *plan = NULL;
+    }
     pe_arena_close(arena);
     return err->code;
 }
@@ -203,10 +205,11 @@ START_TEST(encoding_has_the_published_values) {
             [PE_DTYPE_F32] = 0x1p-25, [PE_DTYPE_F16] = 0x1p-12, [PE_DTYPE_BF16] = 0x1p-9};
         double out[MAX_WIDTH], tolerance = g->tolerance + (dtype == PE_DTYPE_F64 ? 0 : rounding[dtype]);
         vector(plan, g->position, dtype, out);
-        for (size_t i = 0; i < g->n; i++)
+        for (size_t i = 0; i < g->n; i++) {
             ck_assert_msg(fabs(out[g->column + i] - g->value[i]) <= tolerance,
                           "%s position %g column %zu: %.10f, not %.10f", g->params, g->position,
                           g->column + i, out[g->column + i], g->value[i]);
+        }
     }
     pe_plan_close(plan);
 }
@@ -222,8 +225,9 @@ START_TEST(encoding_of_minus_p_mirrors_the_sines) {
                minus[64];
         vector(plan, p, PE_DTYPE_F64, plus);
         vector(plan, -p, PE_DTYPE_F64, minus);
-        for (int i = 0; i < 64; i += 2)
+        for (int i = 0; i < 64; i += 2) {
             ck_assert(minus[i] == -plus[i] && minus[i + 1] == plus[i + 1]);
+        }
     }
     pe_plan_close(plan);
 }

@@ -17,11 +17,13 @@ START_TEST(double_exponential) {
     struct pe_softmax softmax = {.dtype = PE_DTYPE_F64, .n = 9, .end = 9};
     for (int i = 1; i < 200000; i++) {
         double x = -700.0 * i / 200000, row[9] = {0};
-        for (int j = 1; j < 9; j++)
+        for (int j = 1; j < 9; j++) {
             row[j] = x;
+        }
         pe_softmax_run(&softmax, row);
-        for (int j = 1; j < 9; j++)
+        for (int j = 1; j < 9; j++) {
             ck_assert_msg(fabs(row[j] / row[0] / exp(x) - 1) < 3.2 * 0x1p-52, "x = %.17g", x);
+        }
     }
 }
 END_TEST
@@ -30,12 +32,14 @@ START_TEST(float_exponential) {
     struct pe_softmax softmax = {.dtype = PE_DTYPE_F32, .n = 17, .end = 17};
     for (int i = 1; i < 200000; i++) {
         float x = -85.0F * (float)i / 200000, row[17] = {0};
-        for (int j = 1; j < 17; j++)
+        for (int j = 1; j < 17; j++) {
             row[j] = x;
+        }
         pe_softmax_run(&softmax, row);
-        for (int j = 1; j < 17; j++)
+        for (int j = 1; j < 17; j++) {
             ck_assert_msg(fabs((double)row[j] / (double)row[0] / exp((double)x) - 1) < 2 * 0x1p-23,
                           "x = %.9g", (double)x);
+        }
     }
 }
 END_TEST
@@ -60,8 +64,9 @@ static void length_check(enum pe_dtype dtype, size_t n) {
         bias[j] = j % 11 == 3 ? -INFINITY : -(double)(j % 5) / 4;
         hidden[j] = j % 13 == 4 ? -INFINITY : 0;
     }
-    for (size_t j = first; j < end; j++)
+    for (size_t j = first; j < end; j++) {
         sum += expected[j] = exp(logits[j] + bias[j] + hidden[j]);
+    }
     pe_dtype_store(dtype, logits, n, row);
     pe_dtype_store(dtype, bias, n, typed_bias);
     pe_dtype_store(dtype, hidden, n, typed_hidden);
@@ -90,8 +95,9 @@ START_TEST(long_rows_sum_to_one) {
     struct pe_softmax softmax = {.dtype = PE_DTYPE_F32, .n = 1 << 20, .end = 1 << 20};
     memset(row, 0, sizeof row);
     pe_softmax_run(&softmax, row);
-    for (size_t j = 0; j < 1 << 20; j++)
+    for (size_t j = 0; j < 1 << 20; j++) {
         ck_assert(row[j] == 0x1p-20F);
+    }
 }
 END_TEST
 

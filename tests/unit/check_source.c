@@ -52,9 +52,10 @@ START_TEST(longest_numbers) {
         bool single = i < PE_COUNT(singles);
         size_t size = single ? 4 : 8, n = 5000;
         char *body = malloc(n * size);
-        for (size_t k = 0; k < n; k++)
+        for (size_t k = 0; k < n; k++) {
             memcpy(body + k * size, single ? (const void *)&singles[i] : &doubles[i - PE_COUNT(singles)],
                    size);
+        }
         for (int flat = 0; flat < 2; flat++) {
             struct call_try try = {.request = flat
                                                   ? "POST /v1/apply?type=none&format=json&shape=1,5000&flat=1"

@@ -114,8 +114,9 @@ END_TEST
 START_TEST(converting_keeps_order_and_shape) {
     enum { N = 1000 };
     double values[N];
-    for (size_t i = 0; i < N; i++)
+    for (size_t i = 0; i < N; i++) {
         values[i] = (double)i - 500;
+    }
     struct pe_error err = {0};
     struct pe_tensor in = {values, PE_DTYPE_F64, 2, {10, 100}}, half, back;
     ck_assert_int_eq(pe_tensor_convert(arena, &half, &in, PE_DTYPE_F16, &err), PE_OK);

@@ -36,8 +36,9 @@ double *report_doubles(size_t n) {
 static size_t flatten(json_t *data, double *out) {
     if (!json_is_array(data)) {
         ck_assert_msg(json_is_number(data), "not a number in the reply");
-        if (out)
+        if (out) {
             *out = json_number_value(data);
+        }
         return 1;
     }
     size_t n = 0, i;
@@ -49,8 +50,9 @@ static size_t flatten(json_t *data, double *out) {
 }
 
 static void shape_of_lists(json_t *data, struct report_tensor *out) {
-    for (; json_is_array(data); data = json_array_get(data, 0))
+    for (; json_is_array(data); data = json_array_get(data, 0)) {
         out->dim[out->rank++] = json_array_size(data);
+    }
 }
 
 static struct report_tensor read_json(const struct call_try *try, const char *name) {
@@ -60,8 +62,9 @@ static struct report_tensor read_json(const struct call_try *try, const char *na
     if (json_is_object(item)) {
         json_t *shape = json_object_get(item, "shape");
         data = json_object_get(item, "data");
-        for (size_t i = 0; i < json_array_size(shape); i++)
+        for (size_t i = 0; i < json_array_size(shape); i++) {
             out.dim[out.rank++] = (size_t)json_integer_value(json_array_get(shape, i));
+        }
     } else {
         shape_of_lists(data, &out);
     }
@@ -115,17 +118,19 @@ struct report_tensor report_tensor_raw(const char *request, const double *values
 void report_row(const struct report_tensor *got, size_t first, double tolerance, const double *values,
                 size_t n) {
     ck_assert_uint_le(first + n, got->n);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         ck_assert_msg(fabs(got->values[first + i] - values[i]) <= tolerance, "number %zu is %.17g, not %.17g",
                       first + i, got->values[first + i], values[i]);
+    }
 }
 
 void report_expect(const char *request, const char *body, const char *name, const size_t *dim, int rank,
                    double tolerance, const double *values, size_t n) {
     struct report_tensor got = report_tensor(request, body, name);
     ck_assert_int_eq(got.rank, rank);
-    for (int i = 0; i < rank; i++)
+    for (int i = 0; i < rank; i++) {
         ck_assert_uint_eq(got.dim[i], dim[i]);
+    }
     ck_assert_uint_eq(got.n, n);
     report_row(&got, 0, tolerance, values, n);
 }
@@ -134,9 +139,10 @@ void report_refused(const char *request, const char *body, const char *slug, con
                     const char *const *words) {
     struct call_try try = {.request = request, .body = body};
     call_expect_problem(&report_ground, &try, 400, slug, field, NULL);
-    for (; *words; words++)
+    for (; *words; words++) {
         ck_assert_msg(strstr(call_try_text(&try, "detail"), *words) != NULL, "no \"%s\" in: %s", *words,
                       call_try_text(&try, "detail"));
+    }
     call_try_close(&try);
 }
 
