@@ -17,11 +17,14 @@ build() { # FLAVOUR TARGET...
     make --no-print-directory FLAVOUR="$flavour" "$@"
 }
 
-# Sanitizers make tests slower, and libcheck's limit is one of wall time.
+# One process per module, as many at a time as there are processors. Sanitizers make tests slower, and libcheck's
+# limit is one of wall time.
 unit() { # FLAVOUR [SUITE...]
-    local flavour=$1
+    local flavour=$1 binary=build/$1/unit
     shift
-    build "$flavour" unit && CK_VERBOSITY=normal CK_TIMEOUT_MULTIPLIER=10 "build/$flavour/unit" "$@"
+    build "$flavour" unit || return 1
+    { if [ $# -gt 0 ]; then printf '%s\n' "$@"; else "$binary" --list; fi; } |
+        CK_VERBOSITY=normal CK_TIMEOUT_MULTIPLIER=10 xargs -P"$(nproc)" -n1 "$binary"
 }
 
 stage_unit() { unit release; }

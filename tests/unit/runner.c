@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Runs all unit tests, or those of the modules named on the command line (`build/release/unit arena error`).
+ * Runs all unit tests, or those of the modules named on the command line (`build/release/unit arena error`);
+ * `--list` prints the modules.
  * libcheck runs each test in a process of its own, so a crash fails one test only; CK_FORK=no keeps them in
  * this one for a debugger. Exits with 1 when a test failed.
  */
@@ -35,7 +36,17 @@ static bool known(const char *name) {
     return false;
 }
 
+static int list(void) {
+    for (const struct suite_row *row = rows; row->name != NULL; row++) {
+        puts(row->name);
+    }
+    return 0;
+}
+
 int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "--list") == 0) {
+        return list();
+    }
     for (int i = 1; i < argc; i++) {
         if (!known(argv[i])) {
             fprintf(stderr, "no suite is named \"%s\"\n", argv[i]);
