@@ -16,6 +16,8 @@
 /* Estimates: numbers as text, and what is too long to be done between other requests. */
 #define WRITE_NS_PER_BYTE 2.0
 #define LONG_REPLY_NS     100e3
+#define QUICK_QUERY       256 /* bytes of a query, and digits in a row, that cannot stand for much work */
+#define QUICK_DIGITS      4
 
 int64_t call_now_ns(void) {
     struct timespec now;
@@ -170,6 +172,10 @@ bool call_feed(struct call *call, const void *bytes, size_t n) {
     return !call->answered;
 }
 
+static bool is_get(const struct call *call) { /* or HEAD */
+    return call->route_name == call->route.get;
+}
+
 /* ---- finish ------------------------------------------------------------------------------------------ */
 
 static int answer_page(struct call *call) {
@@ -212,7 +218,7 @@ static int bind_task(struct call *call) {
         return call->err.code;
     }
     task->posted = bind.posted;
-    task->stream_ok = call->head.method[0] != 'P';
+    task->stream_ok = is_get(call);
     return PE_OK;
 }
 
@@ -282,6 +288,27 @@ static int finish_op(struct call *call) {
     }
     call->work = work_and_reply(call);
     return PE_OK;
+}
+
+/* Few bytes can stand for much: a grid of [3000,3000] is nine million positions, an encoding of width 65536
+ * takes milliseconds to plan. Short queries without lists, escapes and numbers of five digits cannot. */
+static bool query_is_plain(const char *query) {
+    size_t n = 0, digits = 0;
+    for (; query[n] && n < QUICK_QUERY; n++) {
+        bool digit = query[n] >= '0' && query[n] <= '9';
+        if (query[n] == '%' || query[n] == ',' || (digits && (query[n] | 0x20) == 'e')) {
+            return false;
+        }
+        digits = digit ? digits + 1 : 0;
+        if (digits > QUICK_DIGITS) {
+            return false;
+        }
+    }
+    return !query[n];
+}
+
+bool call_is_quick(const struct call *call) {
+    return call->answered || call->route.page || (is_get(call) && query_is_plain(call->query));
 }
 
 void call_finish(struct call *call) {
@@ -363,12 +390,12 @@ void call_write(struct call *call) {
     }
     call->answered = true;
     call->times.written = call_now_ns();
-    int64_t parse = call->times.run - call->times.open,
-            compute = start - call->times.run - call->times.queued_ns;
+    const struct call_times *times = &call->times;
+    int64_t parse = times->run - times->finish,
+            compute = start - times->run - (times->queued_first ? 0 : times->queued_ns);
     snprintf(call->timing, sizeof call->timing,
              "parse;dur=%.3f, queue;dur=%.3f, compute;dur=%.3f, write;dur=%.3f", (double)parse / 1e6,
-             (double)call->times.queued_ns / 1e6, (double)compute / 1e6,
-             (double)(call->times.written - start) / 1e6);
+             (double)times->queued_ns / 1e6, (double)compute / 1e6, (double)(times->written - start) / 1e6);
     call_reply_headers(call);
 }
 

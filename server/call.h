@@ -50,6 +50,7 @@ struct call_reply {
 struct call_times {
     int64_t open, finish, run, written; /* steps' starts; written = end of call_write */
     int64_t queued_ns;                  /* set by whoever queues it */
+    bool queued_first;                  /* before call_finish, else between it and the work */
 };
 
 struct call;
@@ -60,6 +61,8 @@ bool call_answered(const struct call *call); /* nothing more is wanted: no body,
 /* false: the call is answered; the rest of the body may be thrown away. */
 bool call_feed(struct call *call, const void *bytes, size_t n);
 void call_finish(struct call *call);
+/* Is call_finish sure to be short, so that it may run where others wait? */
+bool call_is_quick(const struct call *call);
 const struct pe_work *call_work(const struct call *call); /* n_parts 0: nothing to run */
 /* Asks running parts to end early. Any thread; the first reason stays. */
 void call_stop(struct call *call, enum call_stop_reason reason);

@@ -2,8 +2,8 @@
  *
  * Cheap work runs on the loop thread: handing it over costs some 30 us, so below 100 us of work the hand-over
  * would be what takes the time. All else goes to the pool, whose last worker also writes the reply, as making
- * text of a million numbers is work too. After a big body, checking and planning goes there as well: it looks
- * at every number.
+ * text of a million numbers is work too. Checking and planning goes there as well, unless it is sure to be
+ * short (call_is_quick): a few bytes of a request can stand for millions of positions.
  *
  * Who may touch the call: the loop until pool_submit, then the workers, then the loop from the moment the
  * request is taken from the list of the done. In between the loop may only call_stop it.
@@ -17,8 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INLINE_NS    100000.0
-#define INLINE_BYTES (64 << 10) /* of a body, up to which it is planned on the loop thread */
+#define INLINE_NS 100000.0
 /* A refused body is read to its end, so that clients which send before they listen get to see the answer;
  * up to so many times the limit of a body. */
 #define SWALLOW_FACTOR 4
@@ -194,9 +193,8 @@ static bool run_part(struct pool_job *job, size_t part) {
 /* On the worker that ran the last part. */
 static void parts_end(struct pool_job *job) {
     struct request *request = request_of(job);
-    /* The call counts it as time between planning and computing, which it is only when planning came first.
-     */
-    call_times(request->call)->queued_ns = request->plans ? 0 : job->queued_ns;
+    call_times(request->call)->queued_ns = job->queued_ns;
+    call_times(request->call)->queued_first = request->plans;
     if (!call_answered(request->call)) {
         call_write(request->call);
     }
@@ -218,14 +216,12 @@ static void work_on_pool(struct request *request, size_t n_parts) {
 
 void request_finish(struct request *request) {
     struct call *call = request->call;
-    if (!call_answered(call) && request->received > INLINE_BYTES) {
+    if (!call_is_quick(call)) {
         request->plans = true;
         work_on_pool(request, 1);
         return;
     }
-    if (!call_answered(call)) {
-        call_finish(call);
-    }
+    call_finish(call);
     if (call_answered(call)) {
         written(request);
     } else if (is_cheap(call_work(call))) {

@@ -62,7 +62,9 @@ static void describe_call(struct log_request *line, struct call *call) {
     line->request_id = call_request_id(call);
     line->route = call_route_name(call);
     line->traceparent = call_traceparent(call);
-    line->compute_ns = times->run > 0 && times->written > times->run ? times->written - times->run : 0;
+    int64_t waited = times->queued_first ? 0 : times->queued_ns;
+    line->compute_ns =
+        times->run > 0 && times->written > times->run ? times->written - times->run - waited : 0;
 }
 
 static void describe_error(struct log_request *line, const struct pe_error *error) {
