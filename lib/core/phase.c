@@ -270,15 +270,22 @@ static INLINE uint64_t pack(const struct value *v, const struct format *format, 
     return sign | (whole + ((uint64_t)(kept < format->bits ? 0 : exponent) << (format->bits - 1)));
 }
 
-static INLINE void store(void *out, size_t at, uint64_t bits, enum pe_dtype dtype) {
+static INLINE void store(void *out, uint64_t bits, enum pe_dtype dtype) {
     uint32_t bits32 = (uint32_t)bits;
     uint16_t bits16 = (uint16_t)bits;
     if (dtype == PE_DTYPE_F64) {
-        memcpy((char *)out + 8 * at, &bits, 8);
+        memcpy(out, &bits, 8);
     } else if (dtype == PE_DTYPE_F32) {
-        memcpy((char *)out + 4 * at, &bits32, 4);
+        memcpy(out, &bits32, 4);
     } else {
-        memcpy((char *)out + 2 * at, &bits16, 2);
+        memcpy(out, &bits16, 2);
+    }
+}
+
+/* Rounds, with `kept` bits, into `out` unless that is NULL. */
+static INLINE void emit(void *out, const struct value *v, int kept, enum pe_dtype dtype) {
+    if (out) {
+        store(out, pack(v, &formats[dtype], kept), dtype);
     }
 }
 
@@ -286,17 +293,12 @@ static INLINE void store(void *out, size_t at, uint64_t bits, enum pe_dtype dtyp
 
 void pe_phase_exact(const struct pe_place *place, const struct pe_turn *turn, enum pe_dtype dtype, void *sin,
                     void *cos) {
-    const struct format *format = &formats[dtype];
     struct value s = value_zero, c = value_one;
     if (!place->zero) {
         pair_exact(place, turn, &s, &c);
     }
-    if (sin) {
-        store(sin, 0, pack(&s, format, kept_bits(format, s.exponent)), dtype);
-    }
-    if (cos) {
-        store(cos, 0, pack(&c, format, kept_bits(format, c.exponent)), dtype);
-    }
+    emit(sin, &s, kept_bits(&formats[dtype], s.exponent), dtype);
+    emit(cos, &c, kept_bits(&formats[dtype], c.exponent), dtype);
 }
 
 /* What the fast path leaves over; apart, so that the loop below stays small. */
@@ -309,12 +311,8 @@ static void pair_rare(const struct pe_place *place, const struct pe_turn *turn, 
         pe_phase_exact(place, turn, dtype, sin, cos);
         return;
     }
-    if (sin) {
-        store(sin, 0, pack(&s, format, kept_bits(format, s.exponent)), dtype);
-    }
-    if (cos) {
-        store(cos, 0, pack(&c, format, format->bits), dtype);
-    }
+    emit(sin, &s, kept_bits(format, s.exponent), dtype);
+    emit(cos, &c, format->bits, dtype);
 }
 
 static INLINE void row(const struct pe_place *place, const struct pe_turn *turns, size_t n,
@@ -327,12 +325,8 @@ static INLINE void row(const struct pe_place *place, const struct pe_turn *turns
         if (pair_fast(place, &turns[i], &s, &c) &&
             (format->certain || (!undecided(&s, kept_bits_fast(format, s.exponent)) &&
                                  !undecided(&c, kept_bits_fast(format, c.exponent))))) {
-            if (sin) {
-                store(sin, 0, pack(&s, format, kept_bits_fast(format, s.exponent)), dtype);
-            }
-            if (cos) {
-                store(cos, 0, pack(&c, format, kept_bits_fast(format, c.exponent)), dtype);
-            }
+            emit(sin, &s, kept_bits_fast(format, s.exponent), dtype);
+            emit(cos, &c, kept_bits_fast(format, c.exponent), dtype);
         } else {
             pair_rare(place, &turns[i], dtype, sin, cos);
         }

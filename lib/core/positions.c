@@ -166,11 +166,10 @@ int pe_positions_tensor(struct pe_arena *arena, struct pe_positions *out, const 
 
 #define RANGE_PARTS 3
 
-/* "start:stop" or "start:stop:step" into numbers; a range without a step steps by 1. */
+/* "start:stop" or "start:stop:step" into numbers; a part that is not there stays. */
 static int range_split(const char *text, double part[RANGE_PARTS], struct pe_error *err) {
     static const char *const names[RANGE_PARTS] = {"start", "stop", "step"};
     size_t n = 0;
-    part[2] = 1;
     for (bool more = true; more; n++) {
         if (n == RANGE_PARTS) {
             return pe_fail(err, PE_ERR_SYNTAX, "",
@@ -203,7 +202,7 @@ int pe_positions_parse(struct pe_arena *arena, struct pe_positions *out, const c
         return pe_fail(err, PE_ERR_SYNTAX, "", "got no text, allowed are a list and start:stop:step");
     }
     if (text[0] != '[' && strchr(text, ':')) {
-        double part[RANGE_PARTS];
+        double part[RANGE_PARTS] = {0, 0, 1};
         if (range_split(text, part, err)) {
             return err->code;
         }

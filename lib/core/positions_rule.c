@@ -124,25 +124,28 @@ static int size_read(const struct pe_tensor *list, size_t i, const char *name, s
     return pe_error_at(err, name);
 }
 
-/* Coordinate a of cell t is (t / (product of the sizes after a)) mod size a: count like an odometer. */
+/* The next cell, counted like an odometer: the last coordinate first. */
+static void cell_next(size_t *at, size_t axes, const size_t *size) {
+    for (size_t a = axes; a-- > 0;) {
+        if (++at[a] < size[a]) {
+            return;
+        }
+        at[a] = 0;
+    }
+}
+
 static void grid_fill(double *out, size_t cells, size_t axes, const size_t *size) {
     size_t at[GRID_AXES_MAX] = {0};
-    for (size_t t = 0; t < cells; t++) {
+    for (size_t t = 0; t < cells; t++, cell_next(at, axes, size)) {
         for (size_t a = 0; a < axes; a++) {
             out[t * axes + a] = (double)at[a];
-        }
-        for (size_t a = axes; a-- > 0;) {
-            if (++at[a] < size[a]) {
-                break;
-            }
-            at[a] = 0;
         }
     }
 }
 
 static int grid_make(struct pe_arena *arena, struct pe_positions *out, const struct pe_tensor *grid,
                      struct pe_error *err) {
-    size_t size[GRID_AXES_MAX], cells;
+    size_t size[GRID_AXES_MAX] = {0}, cells;
     if (list_check(grid, "grid", err)) {
         return err->code;
     }
@@ -273,7 +276,7 @@ static int lengths_make(struct pe_arena *arena, struct pe_positions *out, const 
         return err->code;
     }
     const size_t n = lengths->dim[0];
-    size_t total = 0, length;
+    size_t total = 0, length = 0;
     for (size_t i = 0; i < n; i++) {
         if (size_read(lengths, i, "lengths", &length, err)) {
             return err->code;

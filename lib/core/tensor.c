@@ -65,11 +65,18 @@ int pe_tensor_alloc(struct pe_arena *arena, struct pe_tensor *out, enum pe_dtype
     return PE_OK;
 }
 
-static int overflow_fail(const struct pe_tensor *in, size_t i, double value, enum pe_dtype dtype,
-                         struct pe_error *err) {
-    char path[sizeof err->path];
-    return pe_fail(err, PE_ERR_RANGE, pe_tensor_index_text(in, i, path, sizeof path),
-                   "got %.17g, which is beyond the largest %s", value, pe_dtype_name(dtype));
+/* values [n] are elements first .. of `in`. */
+static int overflow_check(const struct pe_tensor *in, size_t first, const double *values, size_t n,
+                          enum pe_dtype dtype, struct pe_error *err) {
+    const double overflow = pe_dtype_overflow(dtype);
+    for (size_t i = 0; i < n; i++) {
+        if (fabs(values[i]) >= overflow && isfinite(values[i])) {
+            char path[sizeof err->path];
+            return pe_fail(err, PE_ERR_RANGE, pe_tensor_index_text(in, first + i, path, sizeof path),
+                           "got %.17g, which is beyond the largest %s", values[i], pe_dtype_name(dtype));
+        }
+    }
+    return PE_OK;
 }
 
 static const unsigned char *element(const struct pe_tensor *tensor, size_t i) {
@@ -90,15 +97,12 @@ int pe_tensor_convert(struct pe_arena *arena, struct pe_tensor *out, const struc
         return err->code;
     }
     const size_t count = pe_tensor_count(in), size = pe_dtype_size(dtype);
-    const double overflow = pe_dtype_overflow(dtype);
-    double buffer[BUFFER];
+    double buffer[BUFFER] = {0};
     for (size_t first = 0, n; first < count; first += n) {
         n = count - first < BUFFER ? count - first : BUFFER;
         pe_dtype_load(in->dtype, element(in, first), n, buffer);
-        for (size_t i = 0; i < n; i++) {
-            if (fabs(buffer[i]) >= overflow && isfinite(buffer[i])) {
-                return overflow_fail(in, first + i, buffer[i], dtype, err);
-            }
+        if (overflow_check(in, first, buffer, n, dtype, err)) {
+            return err->code;
         }
         pe_dtype_store(dtype, buffer, n, (unsigned char *)copy.data + first * size);
     }
@@ -106,27 +110,31 @@ int pe_tensor_convert(struct pe_arena *arena, struct pe_tensor *out, const struc
     return PE_OK;
 }
 
-int pe_tensor_check_finite(const struct pe_tensor *tensor, bool allow_minus_inf, struct pe_error *err) {
-    if (err->code) {
-        return err->code;
-    }
-    const size_t count = pe_tensor_count(tensor);
-    double buffer[BUFFER];
-    for (size_t first = 0, n; first < count; first += n) {
-        n = count - first < BUFFER ? count - first : BUFFER;
-        pe_dtype_load(tensor->dtype, element(tensor, first), n, buffer);
-        for (size_t i = 0; i < n; i++) {
-            if (isfinite(buffer[i]) || (allow_minus_inf && buffer[i] == -INFINITY)) {
-                continue;
-            }
-            char path[sizeof err->path];
-            return pe_fail(err, PE_ERR_NONFINITE, pe_tensor_index_text(tensor, first + i, path, sizeof path),
-                           "got %s, allowed are finite numbers%s",
-                           isnan(buffer[i]) ? "nan" : (buffer[i] > 0 ? "infinity" : "-infinity"),
-                           allow_minus_inf ? " and -infinity" : "");
+/* values [n] are elements first .. of the tensor. */
+static int finite_check(const struct pe_tensor *tensor, size_t first, const double *values, size_t n,
+                        bool allow_minus_inf, struct pe_error *err) {
+    for (size_t i = 0; i < n; i++) {
+        if (isfinite(values[i]) || (allow_minus_inf && values[i] == -INFINITY)) {
+            continue;
         }
+        char path[sizeof err->path];
+        return pe_fail(err, PE_ERR_NONFINITE, pe_tensor_index_text(tensor, first + i, path, sizeof path),
+                       "got %s, allowed are finite numbers%s",
+                       isnan(values[i]) ? "nan" : (values[i] > 0 ? "infinity" : "-infinity"),
+                       allow_minus_inf ? " and -infinity" : "");
     }
     return PE_OK;
+}
+
+int pe_tensor_check_finite(const struct pe_tensor *tensor, bool allow_minus_inf, struct pe_error *err) {
+    const size_t count = pe_tensor_count(tensor);
+    double buffer[BUFFER] = {0};
+    for (size_t first = 0, n; first < count && !err->code; first += n) {
+        n = count - first < BUFFER ? count - first : BUFFER;
+        pe_dtype_load(tensor->dtype, element(tensor, first), n, buffer);
+        (void)finite_check(tensor, first, buffer, n, allow_minus_inf, err);
+    }
+    return err->code;
 }
 
 /* Appends one number between two texts; a text that is full stays cut and terminated. */

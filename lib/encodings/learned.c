@@ -183,21 +183,26 @@ static size_t run_end(const struct learned *learned, const struct pe_positions *
     return outside;
 }
 
+static double first_excess(const double *values, size_t n, double limit) {
+    for (size_t i = 0; i < n; i++) {
+        if (!(fabs(values[i]) < limit)) {
+            return values[i];
+        }
+    }
+    return 0;
+}
+
 /* The first number of a row that is not below limit, or 0. */
 static double row_excess(const struct pe_tensor *table, size_t row, double limit) {
     const unsigned char *in = table_row(table, row);
     size_t width = table_width(table), size = pe_dtype_size(table->dtype);
-    double values[BUFFER];
-    for (size_t c = 0; c < width; c += BUFFER) {
+    double values[BUFFER], excess = 0;
+    for (size_t c = 0; c < width && excess == 0; c += BUFFER) {
         size_t n = width - c < BUFFER ? width - c : BUFFER;
         pe_dtype_load(table->dtype, in + c * size, n, values);
-        for (size_t i = 0; i < n; i++) {
-            if (!(fabs(values[i]) < limit)) {
-                return values[i];
-            }
-        }
+        excess = first_excess(values, n, limit);
     }
-    return 0;
+    return excess;
 }
 
 static int learned_fits(const struct pe_plan_view *view, const struct pe_positions *positions,

@@ -84,20 +84,23 @@ static double random_value(const struct random *random, uint64_t position, uint3
     return pe_random_gaussian(words, random->std);
 }
 
+static void random_row(const struct pe_plan_view *view, uint64_t position, enum pe_dtype dtype,
+                       unsigned char *out) {
+    double values[BUFFER];
+    for (size_t c = 0; c < view->width; c += BUFFER) {
+        size_t columns = view->width - c < BUFFER ? view->width - c : BUFFER;
+        for (size_t i = 0; i < columns; i++) {
+            values[i] = random_value(view->params, position, (uint32_t)(c + i));
+        }
+        pe_dtype_store(dtype, values, columns, out + c * pe_dtype_size(dtype));
+    }
+}
+
 static void random_encode(const struct pe_plan_view *view, const double *positions, size_t n,
                           enum pe_dtype dtype, void *out) {
-    unsigned char *at = out;
-    double values[BUFFER];
+    size_t row_bytes = view->width * pe_dtype_size(dtype);
     for (size_t t = 0; t < n; t++) {
-        uint64_t position = (uint64_t)(int64_t)positions[t];
-        for (size_t c = 0; c < view->width; c += BUFFER) {
-            size_t columns = view->width - c < BUFFER ? view->width - c : BUFFER;
-            for (size_t i = 0; i < columns; i++) {
-                values[i] = random_value(view->params, position, (uint32_t)(c + i));
-            }
-            pe_dtype_store(dtype, values, columns, at);
-            at += columns * pe_dtype_size(dtype);
-        }
+        random_row(view, (uint64_t)(int64_t)positions[t], dtype, (unsigned char *)out + t * row_bytes);
     }
 }
 
