@@ -74,9 +74,10 @@ int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, si
 /* The same for embeddings x [.., T, D], which the encoding may follow. */
 int task_plan_embeddings(struct task *task, struct pe_plan **plan, struct pe_spec *spec,
                          const struct pe_tensor *x, struct pe_error *err);
-/* Positions that a rule made, into the result. */
-int task_echo_positions(struct task *task, const char *name, const struct pe_positions *positions,
-                        struct pe_error *err);
+/* Their shape, [B, T, axes] without what is not there, into dim [3]; returns its rank. */
+int task_positions_shape(const struct pe_positions *positions, size_t *dim);
+/* Positions that a rule made, into the result: a VIEW. Others the caller knows. */
+void task_echo_positions(struct task *task, const char *name, const struct pe_positions *positions);
 /* Is this tensor wanted? `by_default` where the request has no `return`. */
 bool task_wants(const struct task *task, const char *name, bool by_default);
 /* A number as a JSON field of the result. */

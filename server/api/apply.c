@@ -32,9 +32,11 @@ static int apply_open(struct task *task, struct pe_error *err) {
     const struct pe_tensor *x = request->embeddings;
     bool placed = pe_field_given(fields, &fields[2], request);
     struct pe_plan *plan;
-    if (task_plan_embeddings(task, &plan, &request->encoding, x, err) ||
-        (placed && task_echo_positions(task, "positions", &request->positions, err))) {
+    if (task_plan_embeddings(task, &plan, &request->encoding, x, err)) {
         return err->code;
+    }
+    if (placed) {
+        task_echo_positions(task, "positions", &request->positions);
     }
     const struct pe_scale *scale = &request->embedding_scale;
     struct pe_apply_args args = {

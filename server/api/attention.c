@@ -139,10 +139,14 @@ static int attention_open(struct task *task, struct pe_error *err) {
     struct pe_attention_mask mask;
     struct pe_plan *plan;
     bool queries = given(request, "query_positions"), keys = given(request, "key_positions");
-    if (make_plan(task, request, &plan, err) || (request->mask && make_mask(request->mask, &mask, err)) ||
-        (queries && task_echo_positions(task, "query_positions", &request->query_positions, err)) ||
-        (keys && task_echo_positions(task, "key_positions", &request->key_positions, err))) {
+    if (make_plan(task, request, &plan, err) || (request->mask && make_mask(request->mask, &mask, err))) {
         return err->code;
+    }
+    if (queries) {
+        task_echo_positions(task, "query_positions", &request->query_positions);
+    }
+    if (keys) {
+        task_echo_positions(task, "key_positions", &request->key_positions);
     }
     struct pe_attention_args args = {
         .size = sizeof args,

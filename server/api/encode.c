@@ -76,10 +76,10 @@ static int encode_open(struct task *task, struct pe_error *err) {
     size_t n = pe_positions_count(positions);
     bool large;
     if (task_plan(task, &plan, &request->encoding, 0, positions->length, err) ||
-        task_echo_positions(task, "positions", positions, err) ||
         check_size(task, n, pe_plan_width(plan), &large, err)) {
         return err->code;
     }
+    task_echo_positions(task, "positions", positions);
     if (task->stream_ok && large) {
         return stream(task, plan, positions, err);
     }

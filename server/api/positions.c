@@ -69,19 +69,13 @@ static int positions_open(struct task *task, struct pe_error *err) {
         return err->code;
     }
     const struct pe_positions *positions = &request->positions;
-    size_t dim[3], rank = 0, n = pe_positions_count(positions);
-    if (positions->batch) {
-        dim[rank++] = positions->batch;
-    }
-    dim[rank++] = positions->length;
-    if (positions->axes > 1) {
-        dim[rank++] = (size_t)positions->axes;
-    }
+    size_t dim[3];
+    int rank = task_positions_shape(positions, dim);
     struct pe_tensor doubles, out;
-    if (pe_tensor_alloc(task->arena, &doubles, PE_DTYPE_F64, (int)rank, dim, err)) {
+    if (pe_tensor_alloc(task->arena, &doubles, PE_DTYPE_F64, rank, dim, err)) {
         return pe_error_at(err, "positions");
     }
-    pe_positions_read(positions, 0, n, doubles.data);
+    pe_positions_read(positions, 0, pe_positions_count(positions), doubles.data);
     enum pe_dtype dtype = task->common.dtype ? (enum pe_dtype)task->common.dtype : PE_DTYPE_F64;
     if (pe_tensor_convert(task->arena, &out, &doubles, dtype, err)) {
         return pe_error_at(err, "positions");

@@ -65,8 +65,8 @@ static int declare(struct task *task, const struct pe_shift_result *made, struct
         return err->code;
     }
     result_json(&task->result, "exact", made->exact ? "true" : "false");
-    result_scalar(&task->result, "residual", &made->residual);
-    result_scalar(&task->result, "rms", &made->rms);
+    result_numbers(&task->result, "residual", &made->residual);
+    result_numbers(&task->result, "rms", &made->rms);
     narrow->work = task->work;
     task->work.state = narrow;
     task->work.run = narrow_run;
@@ -92,10 +92,10 @@ static int shift_open(struct task *task, struct pe_error *err) {
         .matrix = task_wants(task, "matrix", false),
     };
     struct pe_shift_result made;
-    if (pe_shift_open(task->arena, &task->work, &made, &args, err) || check_return(task, &made, err) ||
-        task_echo_positions(task, "positions", &request->positions, err)) {
+    if (pe_shift_open(task->arena, &task->work, &made, &args, err) || check_return(task, &made, err)) {
         return err->code;
     }
+    task_echo_positions(task, "positions", &request->positions);
     return declare(task, &made, err);
 }
 

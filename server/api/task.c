@@ -138,18 +138,24 @@ int task_plan_embeddings(struct task *task, struct pe_plan **plan, struct pe_spe
     return task_plan(task, plan, spec, x->dim[x->rank - 1], x->dim[x->rank - 2], err);
 }
 
-int task_echo_positions(struct task *task, const char *name, const struct pe_positions *positions,
-                        struct pe_error *err) {
-    if (!positions->by_rule) {
-        return PE_OK;
+int task_positions_shape(const struct pe_positions *positions, size_t *dim) {
+    int rank = 0;
+    if (positions->batch) {
+        dim[rank++] = positions->batch;
     }
-    struct text text = {0};
-    echo_positions(&text, positions);
-    const char *json = keep_text(task, &text, err);
-    if (json) {
-        result_json(&task->result, name, json);
+    dim[rank++] = positions->length;
+    if (positions->axes > 1) {
+        dim[rank++] = (size_t)positions->axes;
     }
-    return err->code;
+    return rank;
+}
+
+void task_echo_positions(struct task *task, const char *name, const struct pe_positions *positions) {
+    struct pe_tensor numbers = {.data = (void *)(uintptr_t)positions->list, .dtype = PE_DTYPE_F64};
+    numbers.rank = task_positions_shape(positions, numbers.dim);
+    if (positions->by_rule) {
+        result_numbers(&task->result, name, &numbers);
+    }
 }
 
 int task_number(struct task *task, const char *name, double value, struct pe_error *err) {

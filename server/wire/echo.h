@@ -12,8 +12,6 @@
 void echo_encoding(struct text *text, const struct pe_spec *spec);
 /* The members of a struct as "name":value, without braces. Absent values are left out. */
 void echo_fields(struct text *text, const struct pe_field *fields, size_t n, const void *base);
-/* [0.0,1.0] or [[..],[..]], or {"start":..,"count":..,"step":..} */
-void echo_positions(struct text *text, const struct pe_positions *positions);
 /* "shape":[2,3],"dtype":"float32", without braces. */
 void echo_tensor(struct text *text, const struct pe_tensor *tensor);
 

@@ -17,14 +17,14 @@ void result_tensor(struct result *result, const char *name, const struct pe_tens
     result_add(result, name)->tensor = *tensor;
 }
 
-void result_scalar(struct result *result, const char *name, const struct pe_tensor *number) {
+void result_numbers(struct result *result, const char *name, const struct pe_tensor *numbers) {
     struct result_item *item = result_add(result, name);
-    item->tensor = *number;
-    item->scalar = true;
+    item->tensor = *numbers;
+    item->bare = true;
 }
 
 bool result_is_tensor(const struct result_item *item) {
-    return !item->json && !item->scalar;
+    return !item->json && !item->bare;
 }
 
 void result_json(struct result *result, const char *name, const char *json) {

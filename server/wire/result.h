@@ -17,7 +17,7 @@ struct result_item {
     void (*rows)(const void *state, size_t first, size_t n, void *out); /* out [n, last axis] */
     const void *state;
     bool minus_inf; /* -infinity may occur; JSON writes null */
-    bool scalar;    /* one number, a field of the JSON reply and in no other format */
+    bool bare;      /* numbers alone, a field of the JSON reply and in no other format */
 };
 
 struct result {
@@ -27,8 +27,8 @@ struct result {
 
 /* Appends; names and json are VIEWS that outlive the result. More than RESULT_MAX is a programming error. */
 void result_tensor(struct result *result, const char *name, const struct pe_tensor *tensor);
-/* One float64 number that the work computes. */
-void result_scalar(struct result *result, const char *name, const struct pe_tensor *number);
+/* Numbers without shape and type, as a field of the JSON reply; one number where the rank is 0. */
+void result_numbers(struct result *result, const char *name, const struct pe_tensor *numbers);
 void result_json(struct result *result, const char *name, const char *json);
 /* Is it a tensor that every format must hold? */
 bool result_is_tensor(const struct result_item *item);

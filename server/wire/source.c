@@ -38,11 +38,11 @@ static void empty_lists(struct text *text, const struct pe_tensor *tensor, int a
     text_puts(text, "]");
 }
 
-/* What stands before a tensor's numbers; a scalar is a bare number. */
+/* What stands before a tensor's numbers. */
 static void json_tensor(struct source *source, const struct result_item *item) {
     struct text *text = &source->text;
     text_key(text, item->name);
-    if (item->scalar) {
+    if (item->bare) {
         return;
     }
     text_puts(text, "{");
@@ -66,12 +66,12 @@ static void json_pieces(struct source *source, const struct result *result) {
             piece_add(source, PIECE_TEXT, start, NULL);
             start = text->n;
             piece_add(source, PIECE_NESTED, start, item);
-        } else if (source->flat) {
+        } else if (source->flat && !item->bare) {
             text_puts(text, "[]");
         } else {
             empty_lists(text, &item->tensor, 0);
         }
-        text_puts(text, item->scalar ? "" : "}");
+        text_puts(text, item->bare ? "" : "}");
     }
     text_puts(text, "}");
     piece_add(source, PIECE_TEXT, start, NULL);
@@ -277,7 +277,7 @@ static int turns(const struct pe_tensor *tensor, size_t i) {
 static size_t pull_nested(struct source *source, const struct piece *piece, char *out, size_t room) {
     const struct pe_tensor *tensor = &piece->item->tensor;
     struct pe_tensor list = {.rank = 1, .dim = {pe_tensor_count(tensor)}};
-    const struct pe_tensor *shape = source->flat && tensor->rank ? &list : tensor;
+    const struct pe_tensor *shape = source->flat && !piece->item->bare && tensor->rank ? &list : tensor;
     size_t total = 0, row = row_length(shape);
     while (room - total >= PE_NUMBER_ROOM + 2 * PE_MAX_RANK + 2 && block_next(source, piece->item)) {
         size_t i = source->done;
