@@ -13,11 +13,10 @@
 #include <string.h>
 #include <time.h>
 
-/* Estimates: numbers as text, and what is too long to be done between other requests. */
-#define WRITE_NS_PER_BYTE 2.0
-#define LONG_REPLY_NS     100e3
-#define QUICK_QUERY       256 /* bytes of a query, and digits in a row, that cannot stand for much work */
-#define QUICK_DIGITS      4
+/* A reply whose writing is too long to be done between other requests. */
+#define LONG_REPLY_NS 100e3
+#define QUICK_QUERY   256 /* bytes of a query, and digits in a row, that cannot stand for much work */
+#define QUICK_DIGITS  4
 
 int64_t call_now_ns(void) {
     struct timespec now;
@@ -172,7 +171,7 @@ bool call_feed(struct call *call, const void *bytes, size_t n) {
     return !call->answered;
 }
 
-static bool is_get(const struct call *call) { /* or HEAD */
+bool call_is_get(const struct call *call) {
     return call->route_name == call->route.get;
 }
 
@@ -193,15 +192,18 @@ static int answer_page(struct call *call) {
         text_free(&text);
         return pe_fail(err, PE_ERR_MEMORY, "", "no memory for the reply");
     }
-    call_answer_text(call, page.status, page.media, &text, page.fresh);
-    return PE_OK;
+    if (call_buffer_open(call, text.n + 1) == PE_OK) {
+        call_buffer_add(call, text.data, text.n);
+        call_answer_buffer(call, page.status, page.media, page.fresh);
+    }
+    text_free(&text);
+    return err->code;
 }
 
 /* The request's struct from query and body. */
 static int bind_task(struct call *call) {
     struct task *task = &call->task;
-    call_task_init(call, task, call->route.op);
-    if (call->err.code) {
+    if (call_task_init(call, task, call->route.op, &call->err)) {
         return call->err.code;
     }
     struct bind bind = {
@@ -218,17 +220,19 @@ static int bind_task(struct call *call) {
         return call->err.code;
     }
     task->posted = bind.posted;
-    task->stream_ok = is_get(call);
+    task->stream_ok = call_is_get(call);
     return PE_OK;
 }
 
-void call_task_init(struct call *call, struct task *task, const struct api_op *op) {
+int call_task_init(struct call *call, struct task *task, const struct api_op *op, struct pe_error *err) {
     *task = (struct task){.service = call->service, .op = op, .arena = call->arena};
     pe_fields_init(api_common_fields, api_common_n_fields_raw, &task->common, sizeof task->common);
-    task->request = pe_arena_array(call->arena, 1, op->request_size, &call->err);
-    if (task->request) {
-        pe_fields_init(op->fields, op->n_fields, task->request, op->request_size);
+    task->request = pe_arena_array(call->arena, 1, op->request_size, err);
+    if (!task->request) {
+        return err->code;
     }
+    pe_fields_init(op->fields, op->n_fields, task->request, op->request_size);
+    return PE_OK;
 }
 
 /* The reply as it will be: its format, its source, its size. All before any work. */
@@ -262,7 +266,7 @@ static void run_nothing(const void *state, size_t part) {
  * work is work, too: it must not be written where others wait. */
 static struct pe_work work_and_reply(const struct call *call) {
     struct pe_work work = call->task.work;
-    double write_ns = call->reply.stream ? 0 : (double)call->bound * WRITE_NS_PER_BYTE;
+    double write_ns = call->reply.stream ? 0 : (double)call->bound * CALL_WRITE_NS_PER_BYTE;
     if (!work.n_parts && write_ns >= LONG_REPLY_NS) {
         work.n_parts = 1;
         work.run = run_nothing;
@@ -278,7 +282,7 @@ static int finish_op(struct call *call) {
     }
     const struct format *body = call->route_name == call->route.post ? call->body.format : NULL;
     call->format = format_choose(task->common.format, call->head.accept, body, &call->err);
-    if (!call->format || task_open(task, &call->err) || plan_reply(call) || call_tag(call)) {
+    if (!call->format || task_open(task, &call->err) || plan_reply(call) || call_tag_request(call)) {
         return call->err.code;
     }
     if (call_tag_matches(call)) {
@@ -308,7 +312,7 @@ static bool query_is_plain(const char *query) {
 }
 
 bool call_is_quick(const struct call *call) {
-    return call->answered || call->route.page || (is_get(call) && query_is_plain(call->query));
+    return call->answered || call->route.page || (call_is_get(call) && query_is_plain(call->query));
 }
 
 void call_finish(struct call *call) {
@@ -375,8 +379,12 @@ static int write_op(struct call *call) {
     if (result_check_finite(&call->task.result, &call->err)) {
         return call->err.code;
     }
+    if (!call->reply.stream && call_buffer_source(call, &call->source)) {
+        return call->err.code;
+    }
     call->reply.status = 200;
-    return call->reply.stream ? PE_OK : call_buffer_source(call, &call->source);
+    call_reply_headers(call);
+    return PE_OK;
 }
 
 void call_write(struct call *call) {
@@ -390,13 +398,16 @@ void call_write(struct call *call) {
     }
     call->answered = true;
     call->times.written = call_now_ns();
+    if (call->reply.stream) {
+        return; /* its time is still to come */
+    }
     const struct call_times *times = &call->times;
     int64_t parse = times->run - times->finish,
             compute = start - times->run - (times->queued_first ? 0 : times->queued_ns);
     snprintf(call->timing, sizeof call->timing,
              "parse;dur=%.3f, queue;dur=%.3f, compute;dur=%.3f, write;dur=%.3f", (double)parse / 1e6,
              (double)times->queued_ns / 1e6, (double)compute / 1e6, (double)(times->written - start) / 1e6);
-    call_reply_headers(call);
+    call_add_header(call, "Server-Timing", call->timing);
 }
 
 void call_refuse(struct call *call, int code, const char *detail) {

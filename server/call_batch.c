@@ -43,9 +43,8 @@ static int entry_begin(void *context, size_t index, const char *name, struct bin
         return pe_fail(err, PE_ERR_CHOICE, "op", "\"%.40s\" is not an operation that a batch may hold", name);
     }
     struct call_entry *entry = &call->entries[index];
-    call_task_init(call, &entry->task, op);
-    if (call->err.code) {
-        return pe_fail(err, call->err.code, "", "%s", call->err.text);
+    if (call_task_init(call, &entry->task, op, err)) {
+        return err->code;
     }
     entry->bind = (struct bind){
         .arena = call->arena,
@@ -147,31 +146,41 @@ int call_batch_open(struct call *call) {
         return call->err.code;
     }
     call->work = (struct pe_work){.n_parts = call->n_entries, .state = call, .run = entry_run};
+    call->work.cost_ns = (double)call->bound * CALL_WRITE_NS_PER_BYTE;
     for (size_t i = 0; i < call->n_entries; i++) {
-        call->work.cost_ns += call->entries[i].task.work.cost_ns + (double)call->entries[i].source.text.n;
+        call->work.cost_ns += call->entries[i].task.work.cost_ns;
     }
     return PE_OK;
 }
 
+/* What stands before the body of an entry. Returns its length. */
+static size_t entry_head(const struct call *call, size_t i, char *out, size_t size) {
+    return (size_t)snprintf(out, size, "%s{\"status\":%d,\"body\":", i ? "," : "", call->entries[i].status);
+}
+
 int call_batch_write(struct call *call) {
-    struct text text = {0};
-    text_puts(&text, "{\"responses\":[");
+    static const char first[] = "{\"responses\":[", last[] = "]}";
+    char head[48];
+    size_t room = sizeof first + sizeof last;
     for (size_t i = 0; i < call->n_entries; i++) {
-        struct call_entry *entry = &call->entries[i];
-        char head[48];
-        snprintf(head, sizeof head, "%s{\"status\":%d,\"body\":", i ? "," : "", entry->status);
-        text_puts(&text, head);
-        text_add(&text, entry->body.data, entry->body.n);
-        text_puts(&text, "}");
-        text.failed |= entry->body.failed;
-        text_free(&entry->body);
+        room += entry_head(call, i, head, sizeof head) + call->entries[i].body.n + 1;
+        if (call->entries[i].body.failed) {
+            return pe_fail(&call->err, PE_ERR_MEMORY, "", "no memory for the reply");
+        }
     }
-    text_puts(&text, "]}");
-    if (text.failed) {
-        text_free(&text);
-        return pe_fail(&call->err, PE_ERR_MEMORY, "", "no memory for the reply");
+    if (call_buffer_open(call, room)) {
+        return call->err.code;
     }
-    call_answer_text(call, 200, "application/json", &text, true);
+    call_buffer_add(call, first, sizeof first - 1);
+    for (size_t i = 0; i < call->n_entries; i++) {
+        struct text *body = &call->entries[i].body;
+        call_buffer_add(call, head, entry_head(call, i, head, sizeof head));
+        call_buffer_add(call, body->data, body->n);
+        call_buffer_add(call, "}", 1);
+        text_free(body);
+    }
+    call_buffer_add(call, last, sizeof last - 1);
+    call_answer_buffer(call, 200, "application/json", true);
     return PE_OK;
 }
 

@@ -62,13 +62,16 @@ struct call {
     char request_id[136], etag[24], timing[160], allow[40], shape[220];
 };
 
+/* An estimate: numbers as text. */
+#define CALL_WRITE_NS_PER_BYTE 2.0
+
 int64_t call_now_ns(void);
 /* A task of this operation, its request at the defaults. */
-void call_task_init(struct call *call, struct task *task, const struct api_op *op);
+int call_task_init(struct call *call, struct task *task, const struct api_op *op, struct pe_error *err);
 /* The reply becomes the problem in call->err. */
 void call_answer_problem(struct call *call);
-/* The reply becomes this text (taken over) of that media type. */
-void call_answer_text(struct call *call, int status, const char *media, struct text *text, bool fresh);
+/* The reply becomes what was buffered, of that media type; a fresh one is not to be kept. */
+void call_answer_buffer(struct call *call, int status, const char *media, bool fresh);
 /* The reply becomes an empty one: 204, 304. */
 void call_answer_empty(struct call *call, int status);
 void call_add_header(struct call *call, const char *name, const char *value);
@@ -84,13 +87,22 @@ bool call_batch_watches(void *context, const char *const *keys, size_t depth);
 int call_batch_open(struct call *call);
 int call_batch_write(struct call *call);
 void call_batch_close(struct call *call);
-/* call_reply.c */
-int call_tag(struct call *call);
+/* call_tag.c: entity tags */
+/* That of an operation's reply, from its request; none where it cannot be kept (POST). */
+int call_tag_request(struct call *call);
+/* That of a page, from its text. */
+void call_tag_bytes(struct call *call, const void *bytes, size_t n);
+/* Has the client this very reply? Not when there is no tag. */
 bool call_tag_matches(const struct call *call);
-/* Drops what a step before had buffered. */
+/* call_reply.c */
+/* An empty buffer for the reply, in place of what a step before had buffered. */
+int call_buffer_open(struct call *call, size_t room);
+void call_buffer_add(struct call *call, const void *bytes, size_t n);
 void call_drop_buffer(struct call *call);
 /* Fills the buffer with a source: its length in *n. */
 int call_buffer_source(struct call *call, struct source *source);
+/* The headers of an operation's own reply, or of the 304 in its place. */
 void call_reply_headers(struct call *call);
+bool call_is_get(const struct call *call); /* or HEAD */
 
 #endif

@@ -10,6 +10,8 @@
  */
 #include "tables.h"
 
+#include "digest.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -25,35 +27,23 @@ struct tables {
 
 /* ---- Digest ------------------------------------------------------------------------------------------ */
 
-/* FNV-1a: h = (h ^ byte) * prime, from the offset basis on. */
-#define FNV_BASIS UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME UINT64_C(0x100000001b3)
-
-static uint64_t fnv(uint64_t hash, const void *bytes, size_t n) {
-    const unsigned char *p = bytes;
-    for (size_t i = 0; i < n; i++) {
-        hash = (hash ^ p[i]) * FNV_PRIME;
-    }
-    return hash;
-}
-
 static uint64_t tensor_digest(const struct pe_tensor *tensor) {
     char shape[256];
     const char *dtype = pe_dtype_name(tensor->dtype);
     pe_tensor_shape_text(tensor, shape, sizeof shape);
-    uint64_t hash = fnv(FNV_BASIS, dtype, strlen(dtype));
-    hash = fnv(fnv(fnv(hash, ":", 1), shape, strlen(shape)), ":", 1);
-    return fnv(hash, tensor->data, pe_tensor_bytes(tensor));
+    uint64_t hash = digest_bytes(DIGEST_START, dtype, strlen(dtype));
+    hash = digest_bytes(digest_bytes(digest_bytes(hash, ":", 1), shape, strlen(shape)), ":", 1);
+    return digest_bytes(hash, tensor->data, pe_tensor_bytes(tensor));
 }
 
 /* "name:digest;" of each tensor, so that the same numbers under another name differ. */
 static uint64_t table_digest(const struct table *table) {
-    uint64_t hash = FNV_BASIS;
+    uint64_t hash = DIGEST_START;
     for (size_t i = 0; i < table->n_tensors; i++) {
         char digest[24];
         const struct table_tensor *tensor = &table->tensors[i];
         int n = snprintf(digest, sizeof digest, ":%016llx;", (unsigned long long)tensor->digest);
-        hash = fnv(fnv(hash, tensor->name, strlen(tensor->name)), digest, (size_t)n);
+        hash = digest_bytes(digest_bytes(hash, tensor->name, strlen(tensor->name)), digest, (size_t)n);
     }
     return hash;
 }

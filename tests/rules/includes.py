@@ -26,7 +26,8 @@ LIB = [
 ]
 # The daemon, bottom to top: each may include itself, everything below it, and the library's public headers.
 SERVER = [
-    ("base", ["server/service*", "server/healthcheck*", "server/cpus*", "server/log*", "server/config*", "server/metrics*", "server/tables*"]),
+    ("base", ["server/service*", "server/healthcheck*", "server/cpus*", "server/log*", "server/config*", "server/metrics*", "server/tables*",
+              "server/digest*"]),
     ("wire", ["server/wire/*"]),
     ("api", ["server/api/*", "server/v2/*"]),
     ("call", ["server/call*", "server/routes*"]),

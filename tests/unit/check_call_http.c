@@ -171,6 +171,69 @@ START_TEST(entity_tags) {
 }
 END_TEST
 
+/* Two requests have one tag exactly when the resolved request is the same. */
+START_TEST(tags_of_spellings) {
+    static const struct {
+        const char *one, *other;
+        bool same;
+    } rows[] = {
+        {"encode?type=sinusoidal&d_model=4&positions=0:3",
+         "encode?format=json&positions=0:3:1&base=1e4&encoding=sinusoidal&d_model=4&dtype=float32", true},
+        {"encode?type=none&positions=0:3", "encode?type=none&positions=0:4", false},
+        {"encode?type=none&positions=0,1,2", "encode?type=none&positions=0,1,3", false},
+        {"positions?lengths=2,3", "positions?lengths=%5B2,3%5D", true},
+        {"positions?lengths=2,3", "positions?lengths=3,2", false},
+        {"positions?mask=[[0,1]]&rule=opt", "positions?mask=[[1,1]]&rule=opt", false},
+        {"positions?mask=[[0,1]]&rule=opt", "positions?mask=[[0,1]]&rule=bloom", false},
+        {"shift?type=sinusoidal&d_model=4&distance=1", "shift?type=sinusoidal&d_model=4&distance=2", false},
+        {"shift?type=sinusoidal&d_model=4&distance=1",
+         "shift?type=sinusoidal&d_model=4&distance=1&return=matrix", false},
+        {"shift?type=sinusoidal&d_model=4&distance=1",
+         "shift?type=sinusoidal&d_model=4&distance=1&return=blocks", true},
+    };
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        char one[150], other[150];
+        snprintf(one, sizeof one, "GET /v1/%s", rows[i].one);
+        snprintf(other, sizeof other, "GET /v1/%s", rows[i].other);
+        struct call_try first = {.request = one}, second = {.request = other};
+        call_try(&ground, &first);
+        call_try(&ground, &second);
+        ck_assert_uint_eq(strlen(call_try_header(&first, "ETag")), 18);
+        ck_assert_uint_eq(strlen(call_try_header(&second, "ETag")), 18);
+        ck_assert_msg(rows[i].same ==
+                          (strcmp(call_try_header(&first, "ETag"), call_try_header(&second, "ETag")) == 0),
+                      "%s and %s", one, other);
+        call_try_close(&first);
+        call_try_close(&second);
+    }
+}
+END_TEST
+
+/* Requests whose few bytes can stand for much are not to be planned where others wait. */
+START_TEST(quick_calls) {
+    static const struct {
+        const char *method, *target;
+        bool quick;
+    } rows[] = {
+        {"GET", "/v1/encode?type=sinusoidal&d_model=512&positions=0:9999", true},
+        {"HEAD", "/v1/encode?type=sinusoidal&d_model=512&positions=0:9999", true},
+        {"GET", "/v1/limits", true},
+        {"GET", "/nothing", true}, /* it is answered */
+        {"GET", "/v1/encode?type=sinusoidal&d_model=65536&positions=0", false},
+        {"GET", "/v1/encode?type=sinusoidal&d_model=6e4&positions=0", false},
+        {"GET", "/v1/encode?type=sinusoidal&d_model=%365536&positions=0", false},
+        {"GET", "/v1/positions?grid=3000,3000", false},
+        {"POST", "/v1/encode", false},
+    };
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        struct call_head head = {.method = rows[i].method, .target = rows[i].target};
+        struct call *call = call_open(&ground.service, &head);
+        ck_assert_msg(call_is_quick(call) == rows[i].quick, "%s", rows[i].target);
+        call_close(call);
+    }
+}
+END_TEST
+
 /* A wrong request is told so although the client says that it has the answer. */
 START_TEST(checked_before_the_tag) {
     struct call_try try = {.request = "GET /v1/encode?type=sinusoidal&d_model=0&positions=0:3",
@@ -198,6 +261,17 @@ START_TEST(headers_of_replies) {
     ck_assert_ptr_nonnull(strstr(call_try_header(&made, "Server-Timing"), "compute;dur="));
     ck_assert_str_eq(call_traceparent(made.call), made.head.traceparent);
     call_try_close(&made);
+    struct call_try page = {.request = "GET /v1/encodings"};
+    call_try(&ground, &page);
+    ck_assert_str_eq(call_try_header(&page, "Vary"), "Accept, Accept-Encoding");
+    ck_assert_str_eq(call_try_header(&page, "Cache-Control"), "public, max-age=60");
+    ck_assert_uint_eq(strlen(call_try_header(&page, "ETag")), 18);
+    call_try_close(&page);
+    struct call_try batch = {.request = "POST /v1/batch", .body = "{\"requests\": []}"};
+    call_try(&ground, &batch);
+    ck_assert_str_eq(call_try_header(&batch, "Cache-Control"), "no-store");
+    ck_assert_ptr_nonnull(strstr(call_try_header(&batch, "Server-Timing"), "compute;dur="));
+    call_try_close(&batch);
     struct call_try streamed = {.request = "GET /v1/encode?type=random&d_model=64&positions=0:4000"};
     call_try(&ground, &streamed);
     ck_assert_str_eq(call_try_header(&streamed, "Server-Timing"), "");
@@ -356,6 +430,8 @@ Suite *call_http_suite(void) {
     tcase_add_test(tests, methods);
     tcase_add_test(tests, head_as_get);
     tcase_add_test(tests, entity_tags);
+    tcase_add_test(tests, tags_of_spellings);
+    tcase_add_test(tests, quick_calls);
     tcase_add_test(tests, checked_before_the_tag);
     tcase_add_test(tests, headers_of_replies);
     tcase_add_test(tests, ids_that_are_not_taken);
