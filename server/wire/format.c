@@ -107,40 +107,73 @@ static void names_of(unsigned set, char *text, size_t size) {
     }
 }
 
+/* The bytes up to the next of `marks` that is not inside a quoted string. */
+static size_t span_to(const char *text, size_t length, const char *marks) {
+    bool quoted = false;
+    size_t i = 0;
+    for (; i < length && (quoted || !strchr(marks, text[i])); i++) {
+        if (quoted && text[i] == '\\' && i + 1 < length) {
+            i++;
+        } else if (text[i] == '"') {
+            quoted = !quoted;
+        }
+    }
+    return i;
+}
+
 /* The weight of a media range: q=0.5; 1 where it is not given. */
 static double weight_of(const char *range, size_t length) {
-    for (const char *p = memchr(range, ';', length); p; p = memchr(p, ';', length - (size_t)(p - range))) {
-        p++;
-        while (*p == ' ' || *p == '\t') {
-            p++;
-        }
-        if ((p[0] | 0x20) == 'q' && p[1] == '=') {
-            return strtod(p + 2, NULL);
+    for (size_t i = span_to(range, length, ";"); i < length; i += span_to(range + i, length - i, ";")) {
+        i++;
+        i += strspn(range + i, " \t");
+        if ((range[i] | 0x20) == 'q' && range[i + 1] == '=') {
+            return strtod(range + i + 2, NULL);
         }
     }
     return 1;
 }
 
-/* The specific media type with the highest weight; *open tells whether anything else was acceptable too. */
-static const struct format *accept_best(const char *accept, bool *open) {
-    const struct format *best = NULL;
-    double best_weight = 0;
-    *open = false;
-    for (const char *p = accept; *p;) {
-        p += strspn(p, " \t,");
-        size_t length = strcspn(p, ",");
-        double weight = weight_of(p, length);
-        const struct format *format = media_find(p, media_length(p));
-        if (format && weight > best_weight) {
-            best = format;
-            best_weight = weight;
-        }
-        if (length && memchr(p, '*', media_length(p)) && weight > 0) {
-            *open = true;
-        }
+/* What an Accept says: the specific type with the highest weight, those it refuses (q=0), and whether it
+ * takes anything else. */
+struct accept {
+    const struct format *best;
+    double best_weight;
+    unsigned refused; /* bits by enum format_id */
+    bool open;
+};
+
+static void accept_range(struct accept *accept, const char *range, size_t length) {
+    double weight = weight_of(range, length);
+    const struct format *format = media_find(range, media_length(range));
+    if (format && !(weight > 0)) {
+        accept->refused |= 1u << format->id;
+    } else if (format && weight > accept->best_weight) {
+        accept->best = format;
+        accept->best_weight = weight;
+    } else if (!format && weight > 0 && length && memchr(range, '*', media_length(range))) {
+        accept->open = true;
+    }
+}
+
+static struct accept accept_read(const char *text) {
+    struct accept accept = {0};
+    for (const char *p = text + strspn(text, " \t,"); *p; p += strspn(p, " \t,")) {
+        size_t length = span_to(p, strlen(p), ",");
+        accept_range(&accept, p, length);
         p += length;
     }
-    return best;
+    return accept;
+}
+
+/* Where anything goes: this one, or the first that is not refused; NULL when all are. */
+static const struct format *not_refused(const struct format *format, unsigned refused) {
+    for (size_t i = 0; refused & (1u << format->id); i++) {
+        if (i == FORMAT_COUNT) {
+            return NULL;
+        }
+        format = &formats[i];
+    }
+    return format;
 }
 
 const struct format *format_choose(const char *asked, const char *accept, const struct format *body,
@@ -154,17 +187,18 @@ const struct format *format_choose(const char *asked, const char *accept, const 
         }
         return format;
     }
-    bool open = true;
-    const struct format *best = accept && accept[0] ? accept_best(accept, &open) : NULL;
-    if (best) {
-        return best;
+    struct accept read = {.open = true};
+    if (accept && accept[0]) {
+        read = accept_read(accept);
     }
-    if (!open) {
+    if (!read.best && read.open) {
+        read.best = not_refused(body ? body : &formats[FORMAT_JSON], read.refused);
+    }
+    if (!read.best) {
         pe_fail(err, SERVER_NOT_ACCEPTABLE, "Accept", "no format fits \"%.80s\"; there are %s", accept,
                 names);
-        return NULL;
     }
-    return body ? body : &formats[FORMAT_JSON];
+    return read.best;
 }
 
 /* Can this format hold all tensors of the result? */
