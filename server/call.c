@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 
 /* A reply whose writing is too long to be done between other requests. */
@@ -44,7 +45,8 @@ static void copy_head(struct call *call, const struct call_head *head) {
     call->head.raw_dtype = copy_text(call, head->raw_dtype);
 }
 
-/* A client's id is taken when it is short printable ASCII; else one is made of the time and the call. */
+/* A client's id is taken when it is short printable ASCII; else one is drawn, which tells nobody anything,
+ * and differs between all daemons behind one address. */
 static void set_request_id(struct call *call, const char *asked) {
     size_t n = asked ? strlen(asked) : 0;
     bool good = n > 0 && n <= 128;
@@ -55,13 +57,12 @@ static void set_request_id(struct call *call, const char *asked) {
         memcpy(call->request_id, asked, n + 1);
         return;
     }
-    uint64_t x = (uint64_t)call_now_ns() ^ (uint64_t)(uintptr_t)call << 20;
-    for (int i = 0; i < 3; i++) { /* mixed, so that neighbours in time look different */
-        x ^= x >> 31;
-        x *= 0x9e3779b97f4a7c15u;
+    uint64_t drawn[2] = {(uint64_t)call_now_ns(), 0};
+    if (getrandom(drawn, sizeof drawn, GRND_NONBLOCK) != (ssize_t)sizeof drawn) {
+        drawn[1] = (uint64_t)call_now_ns(); /* the clock is better than nothing */
     }
-    snprintf(call->request_id, sizeof call->request_id, "%016llx%08llx", (unsigned long long)x,
-             (unsigned long long)(call_now_ns() & 0xffffffff));
+    snprintf(call->request_id, sizeof call->request_id, "%016llx%08llx", (unsigned long long)drawn[0],
+             (unsigned long long)(drawn[1] & 0xffffffff));
 }
 
 static int set_deadline(struct call *call) {

@@ -70,14 +70,22 @@ int call_body_open(struct call *call) {
     return body->format->id == FORMAT_JSON ? open_lift(call) : PE_OK;
 }
 
+/* Twice the room, but all that is announced at once, and never more than may come. */
+static size_t next_room(const struct call *call, size_t n) {
+    const struct call_body *body = &call->body;
+    size_t limit = (size_t)call->service->config->expanded_bytes, need = body->n + n;
+    size_t announced = call->head.content_length > 0 && !body->gzip ? (size_t)call->head.content_length : 0;
+    size_t room = body->room ? body->room * 2 : 4096;
+    room = room < announced ? announced : room;
+    room = room < limit ? room : limit;
+    return room < need ? need : room;
+}
+
+/* At most expanded_bytes in all: feed_plain has looked. */
 static int collect(struct call *call, const void *bytes, size_t n) {
     struct call_body *body = &call->body;
     if (n > body->room - body->n) {
-        size_t announced =
-            call->head.content_length > 0 && !body->gzip ? (size_t)call->head.content_length : 0;
-        size_t room = body->room ? body->room * 2 : 4096;
-        room = room < announced ? announced : room;
-        room = room < body->n + n ? body->n + n : room;
+        size_t room = next_room(call, n);
         char *grown = realloc(body->bytes, room);
         if (!grown) {
             return pe_fail(&call->err, PE_ERR_MEMORY, "body", "no memory for the body");
