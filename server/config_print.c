@@ -153,6 +153,6 @@ const char *config_commit(void) {
 
 void config_version(FILE *out, const char *http, const char *blas) {
     fprintf(out, "posencd %s\ncommit %s\nnumerics %d\n", pe_version(), config_commit(), PE_NUMERICS_VERSION);
-    fprintf(out, "libmicrohttpd %s\njansson %s\nopenblas %s\n", http ? http : "unknown",
-            jansson_version_str(), blas ? blas : "unknown");
+    fprintf(out, "libmicrohttpd %s\njansson %s\n%s\n", http ? http : "unknown", jansson_version_str(),
+            blas ? blas : "unknown");
 }

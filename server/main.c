@@ -43,7 +43,7 @@ static int act(const struct config *config, const struct config_command *command
         config_help(stdout);
         return LAUNCH_EXIT_OK;
     case CONFIG_VERSION:
-        config_version(stdout, http_library_version(), NULL);
+        config_version(stdout, http_library_version(), pe_linalg_name());
         return LAUNCH_EXIT_OK;
     case CONFIG_PRINT:
         config_print(stdout, config);

@@ -119,24 +119,45 @@ static unsigned char *chunk_take(struct pe_arena *arena, size_t rounded, struct 
     return piece;
 }
 
-void *pe_arena_alloc(struct pe_arena *arena, size_t bytes, struct pe_error *err) {
+/* Room for `need` more bytes, or an error. */
+static int arena_fits(const struct pe_arena *arena, size_t need, struct pe_error *err) {
     if (err->code) {
-        return NULL;
+        return err->code;
     }
-    const size_t need = bytes ? bytes : 1, left = arena->limit - arena->used;
-    if (need > SIZE_MAX - 2 * ALIGN - sizeof(struct block) || need > left) {
-        uint64_t got = need > UINT64_MAX - arena->used ? UINT64_MAX : (uint64_t)arena->used + need;
-        pe_fail_limit(err, "", "request_memory", arena->limit, got,
-                      "needs more than the %zu bytes of memory that one request may take", arena->limit);
+    if (need <= SIZE_MAX - 2 * ALIGN - sizeof(struct block) && need <= arena->limit - arena->used) {
+        return PE_OK;
+    }
+    uint64_t got = need > UINT64_MAX - arena->used ? UINT64_MAX : (uint64_t)arena->used + need;
+    return pe_fail_limit(err, "", "request_memory", arena->limit, got,
+                         "needs more than the %zu bytes of memory that one request may take", arena->limit);
+}
+
+/* Pieces count as what they take; the last one may fill the limit to the byte. */
+static void arena_count(struct pe_arena *arena, size_t rounded) {
+    const size_t left = arena->limit - arena->used;
+    arena->used += rounded < left ? rounded : left;
+}
+
+void *pe_arena_alloc(struct pe_arena *arena, size_t bytes, struct pe_error *err) {
+    const size_t need = bytes ? bytes : 1;
+    if (arena_fits(arena, need, err)) {
         return NULL;
     }
     const size_t rounded = (need + ALIGN - 1) & ~(ALIGN - 1);
     unsigned char *piece =
         SEPARATE || rounded >= BIG ? block_open(arena, need, err) : chunk_take(arena, rounded, err);
     if (piece) {
-        arena->used += rounded < left ? rounded : left;
+        arena_count(arena, rounded);
     }
     return piece;
+}
+
+int pe_arena_charge(struct pe_arena *arena, size_t bytes, struct pe_error *err) {
+    if (arena_fits(arena, bytes, err)) {
+        return err->code;
+    }
+    arena_count(arena, bytes);
+    return PE_OK;
 }
 
 void *pe_arena_array(struct pe_arena *arena, size_t n, size_t size, struct pe_error *err) {

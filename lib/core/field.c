@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const struct pe_choice pe_dtype_choices[] = {
@@ -120,14 +121,25 @@ static int wrong_kind(const struct pe_field *row, const char *got, struct pe_err
     return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got %s", kind_words[row->kind], got);
 }
 
+/* A number for a message: without the digits that only the conversion to binary made. */
+static const char *shown(double value, char text[40]) {
+    snprintf(text, 40, "%.15g", value);
+    if (strtod(text, NULL) != value) {
+        snprintf(text, 40, "%.17g", value);
+    }
+    return text;
+}
+
 static int check_bounds(const struct pe_field *row, double value, struct pe_error *err) {
     if (row->min == 0 && row->max == 0) {
         return PE_OK;
     }
     bool open = (row->flags & PE_FIELD_OPEN_MIN) != 0;
     if (value > row->max || value < row->min || (open && value == row->min)) {
-        return pe_fail(err, PE_ERR_RANGE, row->name, "must be %s %.17g and at most %.17g, got %.17g",
-                       open ? "above" : "at least", row->min, row->max, value);
+        char min[40], max[40], got[40];
+        return pe_fail(err, PE_ERR_RANGE, row->name, "must be %s %s and at most %s, got %s",
+                       open ? "above" : "at least", shown(row->min, min), shown(row->max, max),
+                       shown(value, got));
     }
     return PE_OK;
 }

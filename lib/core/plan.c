@@ -7,6 +7,7 @@
 #include "encodings/encoding.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +15,19 @@ struct pe_plan {
     atomic_size_t references;
     const struct pe_encoding *row;
     struct pe_plan_view view;
+    size_t bytes; /* of the whole block */
 };
 
 #define ALIGN 64
+
+static int unknown_type(const char *type, struct pe_error *err) {
+    char names[200] = "";
+    for (size_t i = 0; i < pe_encoding_count(); i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", pe_encoding_at(i)->type);
+    }
+    return pe_fail(err, PE_ERR_UNKNOWN_NAME, "type", "must be one of %s, got \"%.60s\"", names, type);
+}
 
 int pe_spec_init(struct pe_arena *arena, struct pe_spec *spec, const char *type, struct pe_error *err) {
     *spec = (struct pe_spec){0};
@@ -25,7 +36,7 @@ int pe_spec_init(struct pe_arena *arena, struct pe_spec *spec, const char *type,
     }
     const struct pe_encoding_info *info = pe_encoding_find(type);
     if (!info) {
-        return pe_fail(err, PE_ERR_UNKNOWN_NAME, "type", "\"%.60s\" is not a type of encoding", type);
+        return unknown_type(type, err);
     }
     void *params = pe_arena_array(arena, 1, info->params_size, err);
     if (!params) {
@@ -128,6 +139,7 @@ int pe_plan_open(struct pe_plan **out, const struct pe_spec *spec, struct pe_err
         return pe_fail(err, PE_ERR_MEMORY, "", "no memory for a plan of %zu bytes", bytes);
     }
     memset(plan, 0, bytes);
+    plan->bytes = bytes;
     if (plan_fill(plan, spec, data_bytes, err)) {
         free(plan);
         return err->code;
@@ -149,6 +161,10 @@ void pe_plan_close(struct pe_plan *plan) {
 
 const struct pe_encoding_info *pe_plan_encoding(const struct pe_plan *plan) {
     return &plan->row->info;
+}
+
+size_t pe_plan_bytes(const struct pe_plan *plan) {
+    return plan->bytes;
 }
 
 size_t pe_plan_width(const struct pe_plan *plan) {

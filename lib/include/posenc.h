@@ -2,21 +2,23 @@
  *
  * libposenc: Transformer positional encodings.
  *
- * The library knows no HTTP and no JSON, starts no thread, and has no global state but const tables.
+ * The library knows no HTTP and no JSON, and has no global state but const tables. Its own code starts no
+ * thread; OpenBLAS, which it is linked with, may (see pe_linalg_init).
  *
  *     struct pe_error err = {0};
  *     struct pe_arena *arena = pe_arena_open(64 << 20, NULL, &err);
  *     struct pe_spec spec;
- *     pe_spec_init(arena, &spec, "sinusoidal", &err);            which encoding
- *     pe_spec_set(arena, &spec, "d_model", "512", &err);         its parameters, by name
- *     struct pe_plan *plan;
- *     pe_plan_open(&plan, &spec, &err);                          checked, precomputed, immutable
+ *     struct pe_plan *plan = NULL;
  *     struct pe_positions positions;
- *     pe_positions_parse(arena, &positions, "0:100", &err);
  *     struct pe_tensor vectors;
- *     struct pe_work work;
- *     pe_encode_open(arena, &work, &vectors, plan, &positions, PE_DTYPE_F32, &err);
- *     pe_work_run(&work);                                        vectors is [100, 512]
+ *     struct pe_work work = {0};
+ *     if (pe_spec_init(arena, &spec, "sinusoidal", &err) ||          which encoding
+ *         pe_spec_set(arena, &spec, "d_model", "512", &err) ||       its parameters, by name
+ *         pe_plan_open(&plan, &spec, &err) ||                        checked, precomputed, immutable
+ *         pe_positions_parse(arena, &positions, "0:100", &err) ||
+ *         pe_encode_open(arena, &work, &vectors, plan, &positions, PE_DTYPE_F32, &err))
+ *         fprintf(stderr, "%s: %s\n", err.path, err.text);
+ *     pe_work_run(&work);             the numbers: ((float *)vectors.data)[512 * t + column], t < 100
  *     pe_plan_close(plan);
  *     pe_arena_close(arena);
  *
@@ -126,6 +128,9 @@ PE_API void *pe_arena_alloc(struct pe_arena *arena, size_t bytes, struct pe_erro
 PE_API void *pe_arena_array(struct pe_arena *arena, size_t n, size_t size, struct pe_error *err);
 /* A copy of a text with its terminating zero. */
 PE_API char *pe_arena_text(struct pe_arena *arena, const char *text, size_t length, struct pe_error *err);
+/* Counts bytes that were taken elsewhere (a plan's) against the limit: PE_ERR_LIMIT when they are too many.
+ */
+PE_API int pe_arena_charge(struct pe_arena *arena, size_t bytes, struct pe_error *err) PE_CHECKED;
 /* Bytes taken so far, and the limit. */
 PE_API size_t pe_arena_used(const struct pe_arena *arena);
 PE_API size_t pe_arena_limit(const struct pe_arena *arena);
@@ -298,6 +303,7 @@ PE_API int pe_plan_open(struct pe_plan **plan, const struct pe_spec *spec, struc
 PE_API struct pe_plan *pe_plan_share(struct pe_plan *plan); /* one more reference; returns plan */
 PE_API void pe_plan_close(struct pe_plan *plan);            /* NULL is allowed */
 PE_API const struct pe_encoding_info *pe_plan_encoding(const struct pe_plan *plan);
+PE_API size_t pe_plan_bytes(const struct pe_plan *plan); /* of memory that it takes */
 PE_API size_t pe_plan_width(const struct pe_plan *plan); /* width of a vector; 0 where there is none */
 
 /* ---- Work: what an operation still has to compute ------------------------------------------------------ */
@@ -336,6 +342,8 @@ PE_API void pe_encode_rows(const struct pe_plan *plan, const struct pe_positions
 /* Gives BLAS one thread per call: the parts of the work are what is spread over threads. It is a setting of
  * the whole process, so a program makes it once, before the first attention. */
 PE_API void pe_linalg_init(void);
+/* The BLAS in use and the processor it chose its code for, as it names them: static text. */
+PE_API const char *pe_linalg_name(void);
 
 enum pe_embedding_scale {
     PE_EMBEDDING_SCALE_NONE = 0, /* 1 */

@@ -18,6 +18,14 @@ void pe_linalg_init(void) {
 #endif
 }
 
+const char *pe_linalg_name(void) {
+#ifdef OPENBLAS_VERSION
+    return openblas_get_config();
+#else
+    return "unknown";
+#endif
+}
+
 /* BLAS may refuse sizes of zero: an empty sum is zero, an empty result is nothing. */
 static bool gemm_is_empty(const struct pe_gemm *g) {
     if (g->m == 0 || g->n == 0) {

@@ -11,7 +11,8 @@
  *
  * Other encodings have no such map. The best one is fitted, M = argmin sum over p of |M.PE(p) - PE(p+k)|^2,
  * of smallest norm where there are several: with fewer positions than columns any table can be fitted, which
- * says nothing; the residual over more of them tells. The work is cubic, hence the limits.
+ * says nothing; the residual over more of them tells. The work is cubic, and one part that
+ * nothing interrupts, hence the limits: half a second or so.
  */
 #include "kernels/lstsq.h"
 #include "kernels/vector.h"
@@ -21,8 +22,8 @@
 #include <string.h>
 
 #define BLOCK_ITEMS ((size_t)1 << 14)   /* of the vectors looked at together */
-#define ITEMS_MOST  (UINT64_C(1) << 27) /* positions times width, where the map is exact */
-#define WORK_MOST   (UINT64_C(1) << 30) /* positions * width^2, where it is fitted */
+#define ITEMS_MOST  (UINT64_C(1) << 24) /* positions times width, where the map is exact */
+#define WORK_MOST   (UINT64_C(1) << 28) /* positions * width^2, where it is fitted */
 #define WIDTH_LEAST 256                 /* making the vectors of a narrow table is as dear as this width */
 #define LARGEST     0x1p400             /* squares of vectors must not overflow */
 

@@ -117,6 +117,9 @@ int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, si
         return pe_error_at(err, "encoding");
     }
     task->plans[task->n_plans++] = *plan;
+    if (pe_arena_charge(task->arena, pe_plan_bytes(*plan), err)) {
+        return pe_error_at(err, "encoding");
+    }
     struct text text = {0};
     echo_encoding(&text, spec);
     task->encoding_json = keep_text(task, &text, err);

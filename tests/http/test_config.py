@@ -185,7 +185,7 @@ def test_version():
     result = run("--version")
     assert result.returncode == 0 and result.stderr == "", result.stderr
     assert re.match(r"posencd \d+\.\d+\.\d+\n", result.stdout), result.stdout
-    for word in ["commit", "numerics", "libmicrohttpd", "jansson", "openblas"]:
+    for word in ["commit", "numerics", "libmicrohttpd", "jansson", "OpenBLAS"]:
         assert re.search(rf"^{word} \S+$", result.stdout, re.M), (word, result.stdout)
 
 

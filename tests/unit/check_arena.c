@@ -65,6 +65,20 @@ START_TEST(limit_is_exact_to_the_byte) {
 }
 END_TEST
 
+/* What was taken elsewhere counts, and what does not fit is refused without being counted. */
+START_TEST(charges_count_against_the_limit) {
+    struct books books = {0};
+    struct pe_error err = {0};
+    struct pe_arena *arena = arena_of(4096, &books);
+    ck_assert_int_eq(pe_arena_charge(arena, 4000, &err), PE_OK);
+    ck_assert_uint_eq(pe_arena_used(arena), 4000);
+    ck_assert_int_eq(pe_arena_charge(arena, 97, &err), PE_ERR_LIMIT);
+    ck_assert_uint_eq(err.got, 4097);
+    ck_assert_uint_eq(pe_arena_used(arena), 4000);
+    pe_arena_close(arena);
+}
+END_TEST
+
 /* Many pieces of one byte must not take more of the machine than the limit says. */
 START_TEST(small_pieces_count_as_what_they_take) {
     struct books books = {0};
@@ -220,6 +234,7 @@ Suite *arena_suite(void) {
     Suite *suite = suite_create("arena");
     TCase *tests = tcase_create("arena");
     tcase_add_test(tests, limit_is_exact_to_the_byte);
+    tcase_add_test(tests, charges_count_against_the_limit);
     tcase_add_test(tests, small_pieces_count_as_what_they_take);
     tcase_add_test(tests, pieces_are_aligned_and_do_not_overlap);
     tcase_add_test(tests, sizes_near_the_largest_are_refused);

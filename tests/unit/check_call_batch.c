@@ -173,6 +173,29 @@ START_TEST(memory_for_the_entries_there_are) {
 }
 END_TEST
 
+/* Plans take memory outside of the arena, and count all the same: 32 of 2 MiB do not fit 16 MiB. */
+START_TEST(memory_of_plans) {
+    char body[8192] = "{\"requests\":[";
+    for (int i = 0; i < 32; i++) {
+        size_t used = strlen(body);
+        snprintf(body + used, sizeof body - used,
+                 "%s{\"op\":\"encode\",\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":65536},"
+                 "\"positions\":\"0:0\"}",
+                 i ? "," : "");
+    }
+    size_t used = strlen(body);
+    snprintf(body + used, sizeof body - used, "]}");
+    ground.config.expanded_bytes = 16 << 20;
+    struct call_try try = {.request = "POST /v1/batch", .body = body};
+    call_try(&ground, &try);
+    const json_t *responses = json_object_get(try.json, "responses");
+    ck_assert_uint_eq(json_array_size(responses), 32);
+    ck_assert_int_eq((int)json_integer_value(json_object_get(json_array_get(responses, 0), "status")), 200);
+    ck_assert_int_eq((int)json_integer_value(json_object_get(json_array_get(responses, 31), "status")), 413);
+    call_try_close(&try);
+}
+END_TEST
+
 /* One reply that is too large does not take the room of those after it. */
 START_TEST(one_large_reply) {
     ground.config.reply_bytes = 4096;
@@ -228,6 +251,7 @@ Suite *call_batch_suite(void) {
     tcase_add_test(tests, lists_that_are_none);
     tcase_add_test(tests, too_many_entries);
     tcase_add_test(tests, memory_for_the_entries_there_are);
+    tcase_add_test(tests, memory_of_plans);
     tcase_add_test(tests, one_large_reply);
     tcase_add_test(tests, stopped);
     tcase_add_test(tests, messages_that_need_escapes);
