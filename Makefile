@@ -144,7 +144,7 @@ $(B)/%.syntax: %.c force
 -include $(OBJ:.o=.d) $(TOOL_SRC:%.c=$(B)/%.d)
 
 # ---- Run and test --------------------------------------------------------------------------------------------
-run:                            ## install what is missing, build, and start the daemon on 127.0.0.1:8080
+run:                            ## install what is missing, build, start the daemon on 127.0.0.1:8080 (ARGS=--admin-listen=)
 	@.ci/setup build
 	+@$(MAKE) --no-print-directory server
 	@exec build/posencd $(ARGS)
@@ -153,8 +153,8 @@ test:                           ## install what is missing, then all tests (ONLY
 	@.ci/setup build test
 	+@tests/run.sh $(ONLY)
 
-check-quick: $(B)/unit          ## the unit tests of one flavour, and nothing else
-	@CK_VERBOSITY=$${CK_VERBOSITY:-normal} $(B)/unit $(SUITES)
+check-quick: $(B)/unit          ## the unit tests of one flavour, and nothing else (SUITES="npy call": only those)
+	@CK_VERBOSITY=$${CK_VERBOSITY:-normal} CK_TIMEOUT_MULTIPLIER=$${CK_TIMEOUT_MULTIPLIER:-10} $(B)/unit $(SUITES)
 
 exact: $(B)/exact               ## every float32 value against MPFR (needs libmpfr-dev)
 	@$(B)/exact
@@ -203,7 +203,7 @@ BINDIR := $(DESTDIR)$(PREFIX)/bin
 LIBDIR := $(DESTDIR)$(PREFIX)/lib
 INCDIR := $(DESTDIR)$(PREFIX)/include
 SHAREDIR := $(DESTDIR)$(PREFIX)/share/posenc
-CONFIG := $(wildcard config/*.json config/*.service)
+CONFIG := $(wildcard config/*.json)
 
 install: all                    ## into PREFIX (/usr/local), under DESTDIR if given
 	install -d $(BINDIR) $(LIBDIR)/pkgconfig $(INCDIR) $(SHAREDIR)
@@ -216,6 +216,7 @@ install: all                    ## into PREFIX (/usr/local), under DESTDIR if gi
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIB_LIBS)|' lib/posenc.pc.in \
 	    > $(LIBDIR)/pkgconfig/posenc.pc
 	$(if $(CONFIG),install -m 644 $(CONFIG) $(SHAREDIR))
+	sed 's|/usr/local/|$(PREFIX)/|' config/posencd.service > $(SHAREDIR)/posencd.service
 
 uninstall:                      ## remove what install put there
 	rm -f $(BINDIR)/posencd $(LIBDIR)/libposenc.a $(LIBDIR)/libposenc.so $(LIBDIR)/libposenc.so.0

@@ -41,8 +41,14 @@ static int encoding_named(struct bind *bind, struct pe_spec *spec, const char *n
         }
         return pe_spec_set(bind->arena, spec, "table", name, err);
     }
+    char names[240] = "";
+    for (size_t i = 0; i < presets_count(bind->service->presets); i++) {
+        size_t used = strlen(names);
+        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                 presets_at(bind->service->presets, i)->name);
+    }
     return pe_fail(err, PE_ERR_UNKNOWN_NAME, "",
-                   "\"%.60s\" is not a preset, a loaded table or a type of encoding", name);
+                   "\"%.60s\" is not a type, a loaded table or a preset; the presets are %s", name, names);
 }
 
 int bind_spec_value(struct bind *bind, struct pe_spec *spec, const json_t *value, const char *path,
@@ -84,7 +90,7 @@ static int query_encoding(struct bind *bind, const char *query, struct pe_error 
             continue;
         }
         if (pe_field_given(bind->op.fields, row, bind->op.base)) {
-            return pe_fail(err, PE_ERR_CONFLICT, "encoding", "is given twice");
+            return pe_fail(err, PE_ERR_CONFLICT, "encoding", "is given twice; give one of type and encoding");
         }
         struct pe_spec made = {0};
         if (type ? pe_spec_init(bind->arena, &made, value, err) : encoding_named(bind, &made, value, err)) {
@@ -119,8 +125,10 @@ static int unknown_parameter(const struct bind *bind, const struct pe_spec *spec
     if (spec && spec->encoding) {
         pe_fields_names(spec->encoding->fields, spec->encoding->n_fields, params, sizeof params);
     }
+    const char *more = params[0] ? ", " : spec ? ", and those of the encoding, once its type is given" : "";
     return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name[0] ? name : "query",
-                   "unknown parameter; there are %s, %s%s%s", own, common, params[0] ? ", " : "", params);
+                   "unknown parameter; there are %s%s, %s%s%s", spec ? "type, " : "", own, common, more,
+                   params);
 }
 
 /* The struct behind "mask.causal" or "positions.mask": that of an OBJECT row, or of a rule for positions.

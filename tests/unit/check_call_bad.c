@@ -31,9 +31,15 @@ static const struct row queries[] = {
     {GET "type=nope&positions=0:4", NULL, 400, "unknown_name", "encoding.type",
      "must be one of none, naive, sinusoidal, learned, random, got \"nope\""},
     {GET "encoding=nope&positions=0:4", NULL, 400, "unknown_name", "encoding",
-     "\"nope\" is not a preset, a loaded table or a type of encoding"},
-    {GET "type=none&type=none&positions=0:4", NULL, 400, "conflict", "encoding", "is given twice"},
-    {GET "type=none&encoding=none&positions=0:4", NULL, 400, "conflict", "encoding", "is given twice"},
+     "\"nope\" is not a type, a loaded table or a preset; the presets are vaswani, tensor2tensor, fairseq, "
+     "whisper, marian, roformer, ddpm, bert, roberta, opt"},
+    {GET "d_model=6&positions=0:4", NULL, 400, "unknown_field", "d_model",
+     "unknown parameter; there are type, encoding, positions, dtype, format, flat, return, and those of the "
+     "encoding, once its type is given"},
+    {GET "type=none&type=none&positions=0:4", NULL, 400, "conflict", "encoding",
+     "is given twice; give one of type and encoding"},
+    {GET "type=none&encoding=none&positions=0:4", NULL, 400, "conflict", "encoding",
+     "is given twice; give one of type and encoding"},
     {GET "type=sinusoidal&d_model=0&positions=0:4", NULL, 400, "range", "encoding.d_model",
      "must be at least 1 and at most 65536, got 0"},
     {GET "type=sinusoidal&d_model=-4&positions=0:4", NULL, 400, "range", "encoding.d_model",
