@@ -74,17 +74,13 @@ static size_t media_length(const char *text) {
     return n;
 }
 
-const struct format *format_of_media(const char *content) {
-    return media_find(content, media_length(content));
-}
-
 const struct format *format_of_body(const char *content_type, struct pe_error *err) {
     static const char form[] = "application/x-www-form-urlencoded";
     if (!content_type || !content_type[0] || media_is(form, content_type, media_length(content_type))) {
         return &formats[FORMAT_JSON];
     }
-    const struct format *format = format_of_media(content_type);
     size_t n = media_length(content_type);
+    const struct format *format = media_find(content_type, n);
     if (!format && n > 5 && strncasecmp(content_type + n - 5, "+json", 5) == 0) {
         format = &formats[FORMAT_JSON];
     }

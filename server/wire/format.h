@@ -21,8 +21,7 @@ struct format {
 };
 
 const struct format *format_at(enum format_id id);
-const struct format *format_find(const char *name);        /* NULL when unknown */
-const struct format *format_of_media(const char *content); /* by Content-Type, parameters ignored; NULL */
+const struct format *format_find(const char *name); /* NULL when unknown */
 
 /* What a body of that Content-Type is; JSON where it is missing or a form's (curl -d). 415 for others. */
 const struct format *format_of_body(const char *content_type, struct pe_error *err);

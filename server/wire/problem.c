@@ -22,7 +22,6 @@ static const struct row rows[] = {
     {SERVER_NOT_FOUND, 404, "not_found", "no such resource"},
     {SERVER_METHOD, 405, "method_not_allowed", "method not allowed"},
     {SERVER_NOT_ACCEPTABLE, 406, "not_acceptable", "no format fits this reply"},
-    {SERVER_TOO_LARGE, 413, "too_large", "too large"},
     {SERVER_MEDIA_TYPE, 415, "media_type", "unsupported media type or coding"},
     {SERVER_NOT_IMPLEMENTED, 501, "not_implemented", "not implemented"},
     {SERVER_BUSY, 503, "busy", "too busy, try again"},

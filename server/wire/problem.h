@@ -14,7 +14,6 @@ enum server_code {
     SERVER_NOT_FOUND,                 /* 404 */
     SERVER_METHOD,                    /* 405 + Allow */
     SERVER_NOT_ACCEPTABLE,            /* 406 */
-    SERVER_TOO_LARGE,                 /* 413 */
     SERVER_MEDIA_TYPE,                /* 415 */
     SERVER_NOT_IMPLEMENTED,           /* 501: unknown method or transfer coding */
     SERVER_BUSY,                      /* 503 + Retry-After: queue or streams full */
