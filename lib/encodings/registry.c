@@ -6,11 +6,19 @@
 
 #include <string.h>
 
-extern const struct pe_encoding pe_none, pe_naive, pe_sinusoidal, pe_learned, pe_random;
+/* One line an encoding; the list stands here once, for its declarations and its table. */
+#define ENCODINGS(ROW)                                                                                       \
+    ROW(pe_none)                                                                                             \
+    ROW(pe_naive)                                                                                            \
+    ROW(pe_sinusoidal)                                                                                       \
+    ROW(pe_learned)                                                                                          \
+    ROW(pe_random)
 
-static const struct pe_encoding *const registry[] = {
-    &pe_none, &pe_naive, &pe_sinusoidal, &pe_learned, &pe_random,
-};
+#define DECLARE(name) extern const struct pe_encoding name;
+ENCODINGS(DECLARE)
+
+#define ENTRY(name) &name,
+static const struct pe_encoding *const registry[] = {ENCODINGS(ENTRY)};
 
 size_t pe_encoding_count(void) {
     return PE_COUNT(registry);

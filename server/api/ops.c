@@ -6,11 +6,20 @@
 
 #include <string.h>
 
-extern const struct api_op api_encode, api_apply, api_attention, api_shift, api_positions, api_batch;
+/* One line an operation; the list stands here once, for its declarations and its table. */
+#define OPS(ROW)                                                                                             \
+    ROW(api_encode)                                                                                          \
+    ROW(api_apply)                                                                                           \
+    ROW(api_attention)                                                                                       \
+    ROW(api_shift)                                                                                           \
+    ROW(api_positions)                                                                                       \
+    ROW(api_batch)
 
-static const struct api_op *const ops[] = {
-    &api_encode, &api_apply, &api_attention, &api_shift, &api_positions, &api_batch,
-};
+#define DECLARE(name) extern const struct api_op name;
+OPS(DECLARE)
+
+#define ENTRY(name) &name,
+static const struct api_op *const ops[] = {OPS(ENTRY)};
 
 size_t api_op_count(void) {
     return PE_COUNT(ops);
