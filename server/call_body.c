@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <zlib.h>
 
 static int open_lift(struct call *call) {
     const struct config *config = call->service->config;
@@ -38,10 +39,6 @@ static int open_coding(struct call *call) {
                        "must be gzip or identity, got \"%.40s\"", coding);
     }
     call->body.gzip = true;
-    if (inflateInit2(&call->body.inflate, 15 + 16) != Z_OK) { /* 16: a gzip header */
-        return pe_fail(&call->err, PE_ERR_MEMORY, "", "no memory to inflate the body");
-    }
-    call->body.gzip_open = true;
     return PE_OK;
 }
 
@@ -71,30 +68,28 @@ int call_body_open(struct call *call) {
 }
 
 /* Twice the room, but all that is announced at once, and never more than may come. */
-static size_t next_room(const struct call *call, size_t n) {
-    const struct call_body *body = &call->body;
-    size_t limit = (size_t)call->service->config->expanded_bytes, need = body->n + n;
-    size_t announced = call->head.content_length > 0 && !body->gzip ? (size_t)call->head.content_length : 0;
-    size_t room = body->room ? body->room * 2 : 4096;
+static size_t next_room(const struct call *call, const struct call_bytes *bytes, size_t n, int64_t limit) {
+    size_t most = (size_t)limit, need = bytes->n + n;
+    size_t announced = call->head.content_length > 0 ? (size_t)call->head.content_length : 0;
+    size_t room = bytes->room ? bytes->room * 2 : 4096;
     room = room < announced ? announced : room;
-    room = room < limit ? room : limit;
+    room = room < most ? room : most;
     return room < need ? need : room;
 }
 
-/* At most expanded_bytes in all: feed_plain has looked. */
-static int collect(struct call *call, const void *bytes, size_t n) {
-    struct call_body *body = &call->body;
-    if (n > body->room - body->n) {
-        size_t room = next_room(call, n);
-        char *grown = realloc(body->bytes, room);
+/* At most `limit` bytes in all: the caller has looked. */
+static int collect(struct call *call, struct call_bytes *bytes, const void *more, size_t n, int64_t limit) {
+    if (n > bytes->room - bytes->n) {
+        size_t room = next_room(call, bytes, n, limit);
+        char *grown = realloc(bytes->data, room);
         if (!grown) {
             return pe_fail(&call->err, PE_ERR_MEMORY, "body", "no memory for the body");
         }
-        body->bytes = grown;
-        body->room = room;
+        bytes->data = grown;
+        bytes->room = room;
     }
-    memcpy(body->bytes + body->n, bytes, n);
-    body->n += n;
+    memcpy(bytes->data + bytes->n, more, n);
+    bytes->n += n;
     return PE_OK;
 }
 
@@ -112,57 +107,67 @@ static int feed_plain(struct call *call, const void *bytes, size_t n) {
     if (call->body.lift) {
         return lift_feed(call->body.lift, bytes, n, &call->err);
     }
-    return call->body.format ? collect(call, bytes, n) : PE_OK;
+    return call->body.format ? collect(call, &call->body.plain, bytes, n, (int64_t)limit) : PE_OK;
 }
 
-static int feed_gzip(struct call *call, const void *bytes, size_t n) {
-    unsigned char out[16384];
-    z_stream *z = &call->body.inflate;
-    if (call->body.gzip_end) {
-        return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "has bytes after the end of its gzip stream");
-    }
-    z->next_in = (unsigned char *)(uintptr_t)bytes;
+/* The next of z's input, at most 2^20 bytes: zlib counts in unsigned. */
+static void next_input(z_stream *z, const struct call_bytes *packed, size_t *taken) {
+    size_t n = packed->n - *taken < (1u << 20) ? packed->n - *taken : (1u << 20);
+    z->next_in = (unsigned char *)packed->data + *taken;
     z->avail_in = (unsigned)n;
-    do {
+    *taken += n;
+}
+
+static int inflate_all(struct call *call, z_stream *z) {
+    const struct call_bytes *packed = &call->body.packed;
+    unsigned char out[16384];
+    size_t taken = 0;
+    for (int result = Z_OK; result != Z_STREAM_END;) {
+        if (!z->avail_in && taken < packed->n) {
+            next_input(z, packed, &taken);
+        }
         z->next_out = out;
         z->avail_out = sizeof out;
-        int result = inflate(z, Z_NO_FLUSH);
-        if (result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) {
+        result = inflate(z, Z_NO_FLUSH);
+        if (result == Z_BUF_ERROR) {
+            return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "ends inside its gzip stream");
+        }
+        if (result != Z_OK && result != Z_STREAM_END) {
             return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "is not valid gzip");
         }
         if (feed_plain(call, out, sizeof out - z->avail_out)) {
             return call->err.code;
         }
-        call->body.gzip_end = result == Z_STREAM_END;
-    } while (!call->body.gzip_end && z->avail_out == 0);
-    if (call->body.gzip_end && z->avail_in) {
+    }
+    if (z->avail_in || taken < packed->n) {
         return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "has bytes after the end of its gzip stream");
     }
     return PE_OK;
 }
 
+static int unpack(struct call *call) {
+    z_stream z = {0};
+    if (inflateInit2(&z, 15 + 16) != Z_OK) { /* 16: a gzip header */
+        return pe_fail(&call->err, PE_ERR_MEMORY, "", "no memory to inflate the body");
+    }
+    inflate_all(call, &z);
+    inflateEnd(&z);
+    return call->err.code;
+}
+
 int call_body_feed(struct call *call, const void *bytes, size_t n) {
+    int64_t limit = call->service->config->body_bytes;
     call->body.received += n;
-    if (call->body.received > (uint64_t)call->service->config->body_bytes) {
+    if (call->body.received > (uint64_t)limit) {
         return too_large(call, call->body.received);
     }
-    if (!call->body.gzip) {
-        return feed_plain(call, bytes, n);
-    }
-    for (size_t done = 0; done < n;) { /* zlib counts in unsigned */
-        size_t part = n - done < (1u << 20) ? n - done : (1u << 20);
-        if (feed_gzip(call, (const char *)bytes + done, part)) {
-            return call->err.code;
-        }
-        done += part;
-    }
-    return PE_OK;
+    return call->body.gzip ? collect(call, &call->body.packed, bytes, n, limit) : feed_plain(call, bytes, n);
 }
 
 int call_body_end(struct call *call) {
     struct call_body *body = &call->body;
-    if (body->gzip && body->received && !body->gzip_end) {
-        return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "ends inside its gzip stream");
+    if (body->gzip && body->packed.n && unpack(call)) {
+        return call->err.code;
     }
     return body->lift ? lift_finish(body->lift, &call->err) : PE_OK;
 }
@@ -172,8 +177,11 @@ int call_body_end(struct call *call) {
 static int set_raw_header(struct call *call, struct bind *bind, const char *header, const char *name,
                           const char *value) {
     const struct pe_field *row = pe_field_find(bind->common.fields, bind->common.n, name);
-    if (!value || pe_field_given(bind->common.fields, row, bind->common.base)) {
+    if (!value) {
         return PE_OK;
+    }
+    if (pe_field_given(bind->common.fields, row, bind->common.base)) {
+        return pe_fail(&call->err, PE_ERR_CONFLICT, header, "is given beside %s in the query", name);
     }
     if (pe_field_parse(call->arena, bind->common.fields, row, bind->common.base, value, &call->err)) {
         call->err.path[0] = '\0';
@@ -196,7 +204,7 @@ static int raw_tensor(struct call *call, struct bind *bind, struct pe_tensor *ou
         return pe_fail(&call->err, PE_ERR_SHAPE, "shape", "has %zu axes, at most %d are allowed",
                        common->shape.n, PE_MAX_RANK);
     }
-    struct pe_tensor view = {.data = call->body.bytes, .dtype = dtype, .rank = (int)common->shape.n};
+    struct pe_tensor view = {.data = call->body.plain.data, .dtype = dtype, .rank = (int)common->shape.n};
     for (size_t i = 0; i < common->shape.n; i++) {
         view.dim[i] = (size_t)common->shape.v[i];
     }
@@ -204,9 +212,10 @@ static int raw_tensor(struct call *call, struct bind *bind, struct pe_tensor *ou
     memcpy(factors, view.dim, sizeof view.dim);
     factors[view.rank] = pe_dtype_size(dtype);
     char shape[200];
-    if (!pe_size_product(factors, (size_t)view.rank + 1, &bytes) || bytes != call->body.n) {
+    if (!pe_size_product(factors, (size_t)view.rank + 1, &bytes) || bytes != call->body.plain.n) {
         return pe_fail(&call->err, PE_ERR_SHAPE, "shape", "%s of %s does not fit the body of %zu bytes",
-                       pe_tensor_shape_text(&view, shape, sizeof shape), pe_dtype_name(dtype), call->body.n);
+                       pe_tensor_shape_text(&view, shape, sizeof shape), pe_dtype_name(dtype),
+                       call->body.plain.n);
     }
     *out = view;
     return PE_OK;
@@ -223,7 +232,7 @@ static int bind_one_tensor(struct call *call, struct bind *bind) {
         if (raw_tensor(call, bind, &tensor)) {
             return call->err.code;
         }
-    } else if (pe_npy_read(call->arena, &tensor, call->body.bytes, call->body.n, &call->err)) {
+    } else if (pe_npy_read(call->arena, &tensor, call->body.plain.data, call->body.plain.n, &call->err)) {
         return call->err.path[0] ? pe_error_at(&call->err, op->tensor) : call->err.code;
     }
     return bind_named_tensor(bind, op->tensor, &tensor, &call->err);
@@ -231,7 +240,7 @@ static int bind_one_tensor(struct call *call, struct bind *bind) {
 
 static int bind_safetensors(struct call *call, struct bind *bind) {
     struct pe_safetensors file;
-    if (pe_safetensors_open(call->arena, &file, call->body.bytes, call->body.n, &call->err)) {
+    if (pe_safetensors_open(call->arena, &file, call->body.plain.data, call->body.plain.n, &call->err)) {
         return call->err.code;
     }
     for (size_t i = 0; i < file.n; i++) {
@@ -258,7 +267,7 @@ int call_body_bind(struct call *call, struct bind *bind) {
         bind->lift = body->lift;
         return bind_json(bind, text, length, &call->err);
     }
-    if (!body->n) {
+    if (!body->plain.n) {
         return pe_fail(&call->err, PE_ERR_MISSING, "body", "is empty");
     }
     return body->format->id == FORMAT_SAFETENSORS ? bind_safetensors(call, bind)
@@ -270,8 +279,6 @@ void call_body_close(struct call *call) {
     if (body->lift) {
         lift_close(body->lift);
     }
-    if (body->gzip_open) {
-        inflateEnd(&body->inflate);
-    }
-    free(body->bytes);
+    free(body->packed.data);
+    free(body->plain.data);
 }

@@ -12,18 +12,21 @@
 #include "wire/problem.h"
 #include "wire/source.h"
 
-#include <zlib.h>
+struct call_bytes {
+    char *data;
+    size_t n, room;
+};
 
-/* The body on its way in. */
+/* The body on its way in. A compressed one is kept as it comes, and inflated when it is complete: a few bytes
+ * may become millions, and that is work, which does not belong where bodies arrive. */
 struct call_body {
     const struct format *format;
-    uint64_t received; /* as sent */
-    uint64_t expanded; /* after inflating */
-    struct lift *lift; /* JSON */
-    char *bytes;       /* binary formats: all of it */
-    size_t n, room;
-    bool gzip, gzip_open, gzip_end;
-    z_stream inflate;
+    uint64_t received;        /* as sent */
+    uint64_t expanded;        /* after inflating */
+    struct lift *lift;        /* JSON */
+    struct call_bytes packed; /* gzip: as sent */
+    struct call_bytes plain;  /* binary formats: all of it, inflated */
+    bool gzip;
 };
 
 /* One entry of a batch. */

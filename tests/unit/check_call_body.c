@@ -248,7 +248,8 @@ START_TEST(raw_bodies) {
     } rows[] = {
         {NONE_APPLY "&format=json&shape=2,2", NULL, NULL, NULL, NULL, NULL},
         {NONE_APPLY "&format=json", "2,2", "float32", NULL, NULL, NULL},
-        {NONE_APPLY "&format=json&shape=2,2", "9,9", "float32", NULL, NULL, NULL},
+        {NONE_APPLY "&format=json&shape=2,2", "9,9", NULL, "conflict", "X-Posenc-Shape",
+         "is given beside shape in the query"},
         {NONE_APPLY "&format=json", NULL, NULL, "missing", "shape",
          "is required for a raw body (or X-Posenc-Shape)"},
         {NONE_APPLY "&format=json&shape=2,3", NULL, NULL, "shape", "shape",
