@@ -443,7 +443,7 @@ def test_deadline():
 
 def test_deadline_behind_a_long_part():
     """The only worker is in the middle of one long part: who waits behind it is told in time all the same."""
-    size = "d_model=320&positions=0:330" if SANITIZED else "d_model=512&positions=0:2000"
+    size = "d_model=320&positions=0:330" if SANITIZED else "d_model=512&positions=0:1000"
     with start("--workers", "1") as daemon:
         work = Work(daemon, 0.5)
         with daemon.connect() as sock:
@@ -818,7 +818,7 @@ def test_drain_timeout_cuts():
 
 def test_stop_waits_for_a_part():
     """A part that cannot be interrupted outlasts the drain timeout: the daemon still ends in order."""
-    size = "d_model=256&positions=0:300" if SANITIZED else "d_model=448&positions=0:2000"
+    size = "d_model=256&positions=0:300" if SANITIZED else "d_model=448&positions=0:1300"
     with start("--workers", "1", "--drain-timeout-ms", "0") as daemon:
         with daemon.connect() as sock:
             sock.sendall(text(f"GET /v1/shift?type=random&seed=1&distance=1&{size} HTTP/1.1\r\n{HOST}\r\n"))
