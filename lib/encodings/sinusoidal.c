@@ -49,7 +49,8 @@ static const struct pe_choice denominators[] = {
      "exponent 2i/w: the paper, keras-hub, RoFormer, Pegasus and Marian in transformers, DiT, GLIDE "
      "(downscale_freq_shift 0)"},
     {"half_minus_one", DENOMINATOR_HALF_MINUS_ONE,
-     "exponent 2i/(w-2), so that for even widths the last frequency is 1/base: tensor2tensor, fairseq, Marian itself, M2M100 "
+     "exponent 2i/(w-2), so that for even widths the last frequency is 1/base: tensor2tensor, fairseq, "
+     "Marian itself, M2M100 "
      "and NLLB, Whisper, DDPM (downscale_freq_shift 1)"},
     {NULL, 0, NULL}};
 static const struct pe_choice odds[] = {
