@@ -171,7 +171,12 @@ int pe_field_set_bool(const struct pe_field *fields, const struct pe_field *row,
 int pe_field_set_int(const struct pe_field *fields, const struct pe_field *row, void *base, int64_t value,
                      struct pe_error *err) {
     if (row->kind != PE_KIND_INT) {
-        return pe_field_set_real(fields, row, base, (double)value, err);
+        double real = (double)value;
+        if (fabs(real) == PE_POSITION_MAX && (int64_t)real != value) {
+            return pe_fail(err, PE_ERR_RANGE, row->name, "must be at most 2^53 from zero, got %lld",
+                           (long long)value);
+        }
+        return pe_field_set_real(fields, row, base, real, err);
     }
     if (row->min != 0 || row->max != 0) {
         /* Compared as integers: 2^53 + 1 as a double would be 2^53. */

@@ -15,6 +15,11 @@ static int wrong_text(const struct pe_field *row, const char *wanted, const char
     return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got \"%.60s\"", wanted, text);
 }
 
+/* 2^53 + 1 as a double is 2^53: another number, and nobody would be told. */
+static int beyond(const struct pe_field *row, const char *text, struct pe_error *err) {
+    return pe_fail(err, PE_ERR_RANGE, row->name, "must be at most 2^53 from zero, got %.40s", text);
+}
+
 static int parse_bool(const struct pe_field *fields, const struct pe_field *row, void *base, const char *text,
                       struct pe_error *err) {
     bool yes = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
@@ -33,6 +38,9 @@ static int parse_int(const struct pe_field *fields, const struct pe_field *row, 
     if (pe_number_parse(text, strlen(text), &number) != PE_NUMBER_OK) {
         return wrong_text(row, "a whole number", text, err);
     }
+    if (number.beyond) {
+        return beyond(row, text, err);
+    }
     return pe_field_set_real(fields, row, base, number.value, err);
 }
 
@@ -48,6 +56,9 @@ static int parse_real(const struct pe_field *fields, const struct pe_field *row,
             return pe_field_set_text(fields, row, base, text, err);
         }
         return wrong_text(row, "a number", text, err);
+    }
+    if (number.beyond) {
+        return beyond(row, text, err);
     }
     return pe_field_set_real(fields, row, base, number.value, err);
 }
@@ -87,8 +98,9 @@ static int parse_ints(const struct pe_field *fields, const struct pe_field *row,
         if (list.n == PE_MAX_INTS) {
             return pe_fail(err, PE_ERR_RANGE, row->name, "has more than %d items", PE_MAX_INTS);
         }
-        if (pe_number_parse(item, length, &number) != PE_NUMBER_OK || number.value < -PE_POSITION_MAX ||
-            number.value > PE_POSITION_MAX || (double)(int64_t)number.value != number.value) {
+        if (pe_number_parse(item, length, &number) != PE_NUMBER_OK || number.beyond ||
+            number.value < -PE_POSITION_MAX || number.value > PE_POSITION_MAX ||
+            (double)(int64_t)number.value != number.value) {
             return wrong_text(row, "a list of whole numbers", text, err);
         }
         list.v[list.n++] = (int64_t)number.value;

@@ -273,6 +273,21 @@ static float parts_single(const struct parts *parts) {
     return strtof(text, NULL);
 }
 
+/* Whole numbers are exact up to 2^53; the next one rounds to it, and a position or a seed must not become
+ * another in silence. Written without an exponent, 2^53 has 16 digits, and texts of one length compare as
+ * numbers. */
+static bool beyond_whole(const struct parts *parts, double value) {
+    static const char limit[] = "9007199254740992";
+    if (value != 0x1p53 || parts->exponent != 0 || parts->n_whole != sizeof limit - 1) {
+        return false;
+    }
+    int order = memcmp(parts->whole, limit, sizeof limit - 1);
+    for (size_t i = 0; order == 0 && i < parts->n_fraction; i++) {
+        order = parts->fraction[i] != '0';
+    }
+    return order > 0;
+}
+
 enum pe_number_status pe_number_scan(const char **text, const char *end, struct pe_number *out) {
     struct parts parts;
     if (!parts_scan(text, end, &parts)) {
@@ -281,6 +296,7 @@ enum pe_number_status pe_number_scan(const char **text, const char *end, struct 
     double value = parts_round(&parts);
     out->single = (float)value;
     out->twice = false;
+    out->beyond = beyond_whole(&parts, value);
     if (!single_follows(value)) {
         float single = parts_single(&parts);
         out->twice = single < out->single || single > out->single;

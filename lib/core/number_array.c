@@ -39,6 +39,9 @@ static int read_number(struct reader *r, int depth, struct pe_error *err) {
     struct pe_number number;
     const char *start = r->p;
     enum pe_number_status status = pe_number_scan(&r->p, r->end, &number);
+    if (status == PE_NUMBER_OK && number.beyond) {
+        return reader_fail(r, depth, PE_ERR_RANGE, "is beyond 2^53, allowed are -2^53 to 2^53", err);
+    }
     if (status == PE_NUMBER_OK) {
         r->values[r->n++] = number.value;
         return PE_OK;

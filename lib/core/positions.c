@@ -179,7 +179,7 @@ static int range_split(const char *text, double part[RANGE_PARTS], struct pe_err
         struct pe_number number;
         enum pe_number_status result = pe_number_parse(text, length, &number);
         int shown = length < SHOWN_MAX ? (int)length : SHOWN_MAX;
-        if (result == PE_NUMBER_OVERFLOW) {
+        if (result == PE_NUMBER_OVERFLOW || (result == PE_NUMBER_OK && number.beyond)) {
             return pe_fail(err, PE_ERR_RANGE, "", "got %s %.*s, " ALLOWED, names[n], shown, text);
         }
         if (result != PE_NUMBER_OK) {

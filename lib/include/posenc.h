@@ -547,6 +547,7 @@ struct pe_number {
     double value; /* on overflow the infinity of its sign; too small is zero */
     float single; /* the text rounded once to float */
     bool twice;   /* (float)value is another: rounding twice would go wrong */
+    bool beyond;  /* value is 2^53 or -2^53, but only by rounding: the text lies further from zero */
 };
 
 /* Reads the number that begins at *text and ends before `end` or at the first byte that cannot continue it.

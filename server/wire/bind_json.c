@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Numbers are read as doubles: a whole number over 2^63 is then out of range, not unreadable. */
-#define PARSE_FLAGS (JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL)
+#define PARSE_FLAGS (JSON_REJECT_DUPLICATES | JSON_DECODE_ANY)
 
 static json_t *json_parse(const char *text, size_t length, struct pe_error *err) {
     json_error_t error;
@@ -18,7 +18,11 @@ static json_t *json_parse(const char *text, size_t length, struct pe_error *err)
         pe_fail(err, PE_ERR_MISSING, "body", "is empty; an object is expected");
         return NULL;
     }
-    json_t *root = json_loadb(text, length, PARSE_FLAGS | JSON_DECODE_ANY, &error);
+    json_t *root = json_loadb(text, length, PARSE_FLAGS, &error);
+    if (!root &&
+        json_error_code(&error) == json_error_numeric_overflow) { /* which field's, its row will tell */
+        root = json_loadb(text, length, PARSE_FLAGS | JSON_DECODE_INT_AS_REAL, &error);
+    }
     if (!root) {
         pe_fail(err, PE_ERR_SYNTAX, "body", "malformed JSON at line %d: %.120s", error.line, error.text);
     } else if (!json_is_object(root)) {

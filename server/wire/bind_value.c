@@ -82,10 +82,15 @@ static struct pe_tensor *take_lifted(struct bind *bind, const struct pe_field *r
         pe_fail(err, array->error.code, array->error.path + base, "%s", array->error.text);
         return NULL;
     }
+    char index[PE_MAX_RANK * 22];
     if (array->has_null && !(row->flags & PE_FIELD_MINUS_INF)) {
-        char index[PE_MAX_RANK * 22];
         index_path(array, array->first_null, index, sizeof index);
         pe_fail(err, PE_ERR_TYPE, index, "must be a number, got null");
+        return NULL;
+    }
+    if (array->has_beyond && (row->kind == PE_KIND_POSITIONS || (row->flags & PE_FIELD_NUMBERS))) {
+        index_path(array, array->first_beyond, index, sizeof index);
+        pe_fail(err, PE_ERR_RANGE, index, "is beyond 2^53, allowed are -2^53 to 2^53");
         return NULL;
     }
     struct pe_tensor *tensor = pe_arena_array(bind->arena, 1, sizeof *tensor, err);
@@ -320,6 +325,9 @@ static int bind_plain(struct bind *bind, const struct bind_target *target, const
                       const json_t *value, struct pe_error *err) {
     if (json_is_boolean(value)) {
         return pe_field_set_bool(target->fields, row, target->base, json_is_true(value), err);
+    }
+    if (json_is_integer(value)) {
+        return pe_field_set_int(target->fields, row, target->base, json_integer_value(value), err);
     }
     if (json_is_number(value)) {
         return pe_field_set_real(target->fields, row, target->base, json_number_value(value), err);

@@ -66,6 +66,8 @@ struct lift_array {
     size_t n_fixes;
     bool has_null;     /* some elements were null: -INFINITY in values */
     size_t first_null; /* the first of them */
+    bool has_beyond;   /* some are beyond 2^53 as written, and 2^53 in values */
+    size_t first_beyond;
     struct pe_error error;
 };
 

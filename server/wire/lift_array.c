@@ -139,6 +139,10 @@ int lift_number_add(struct lift_reader *reader, const struct pe_number *number, 
     if (number->twice && fix_add(reader, array->n, number->single, err)) {
         return err->code;
     }
+    if (number->beyond && !array->has_beyond) {
+        array->has_beyond = true;
+        array->first_beyond = array->n;
+    }
     array->values[array->n++] = number->value;
     reader->count[reader->depth - 1]++;
     reader->state = LIFT_AFTER;

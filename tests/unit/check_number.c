@@ -352,6 +352,24 @@ START_TEST(read_valid) {
 }
 END_TEST
 
+/* Only what is written beyond 2^53 and rounds to it. */
+START_TEST(read_beyond) {
+    static const struct {
+        const char *text;
+        bool beyond;
+    } rows[] = {
+        {"9007199254740991", false}, {"9007199254740992", false},   {"9007199254740992.0", false},
+        {"9007199254740993", true},  {"-9007199254740993", true},   {"9007199254740992.5", true},
+        {"9007199254740994", false}, {"9007199254740991.9", false}, {"1", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pe_number number;
+        ck_assert_int_eq(pe_number_parse(rows[i].text, strlen(rows[i].text), &number), PE_NUMBER_OK);
+        ck_assert_msg(number.beyond == rows[i].beyond, "%s", rows[i].text);
+    }
+}
+END_TEST
+
 START_TEST(read_invalid) {
     for (size_t i = 0; i < sizeof invalid / sizeof invalid[0]; i++) {
         struct pe_number number;
@@ -508,6 +526,7 @@ Suite *number_suite(void) {
     tcase_add_test(tests, write_f64_edges_and_random);
     tcase_add_test(tests, write_stays_in_its_room);
     tcase_add_test(tests, read_valid);
+    tcase_add_test(tests, read_beyond);
     tcase_add_test(tests, read_invalid);
     tcase_add_test(tests, read_overflow);
     tcase_add_test(tests, read_float_middles);
