@@ -18,6 +18,14 @@ import threading
 import time
 
 
+def knows_localhost():
+    """Does this machine resolve the name? A bare root without /etc/hosts does not."""
+    try:
+        return bool(socket.getaddrinfo("localhost", None))
+    except OSError:
+        return False
+
+
 class Daemon:
     def __init__(self, path, *options, admin=True, ready_s=30):
         defaults = {"--listen": "127.0.0.1:0", "--admin-listen": "127.0.0.1:0" if admin else "", "--log-format": "json"}

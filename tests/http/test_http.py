@@ -17,7 +17,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from _daemon import Daemon, receive_all, receive_reply, run_tests, split_replies  # noqa: E402
+from _daemon import Daemon, knows_localhost, receive_all, receive_reply, run_tests, split_replies  # noqa: E402
 
 PATH = sys.argv[1]
 SANITIZED = any(flavour in PATH for flavour in ("asan", "tsan"))
@@ -735,6 +735,8 @@ def test_all_addresses():
                 assert error.errno in (97, 99), error  # no IPv6 here
         entry = daemon.wait_log(lambda e: e.get("target") == SMALL)
         assert entry["client"].startswith("127.0.0.1:"), entry
+    if not knows_localhost():
+        return
     with start("--listen", "localhost:0") as daemon:
         assert daemon.port > 0
 
