@@ -60,6 +60,13 @@ stage_http() { http release; }
 stage_http-asan() { http asan; }
 stage_http-tsan() { http tsan; }
 
+# What all of the above reach, in a build that counts: the tests' own results were looked at before.
+stage_cov() {
+    find build/cov -name '*.gcda' -delete 2>/dev/null
+    unit cov && http cov
+    "$python" tests/rules/coverage.py build/cov
+}
+
 # Runs a command; its counts are in the log afterwards, whether it prints any or not.
 counted() {
     local rc out
@@ -107,7 +114,7 @@ run() { # STAGE
     failed=$((failed + bad))
 }
 
-[ $# -gt 0 ] || set -- unit exact http unit-asan http-asan unit-tsan http-tsan unit-portable
+[ $# -gt 0 ] || set -- unit exact http unit-asan http-asan unit-tsan http-tsan unit-portable cov
 for stage in "$@"; do
     if ! declare -F "stage_$stage" >/dev/null; then
         echo "no stage \"$stage\"; there are $(declare -F | sed -n 's/.* stage_//p' | tr '\n' ' ')" >&2

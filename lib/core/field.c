@@ -309,6 +309,9 @@ int pe_field_set_tensor(const struct pe_field *fields, const struct pe_field *ro
     if (row->kind != PE_KIND_TENSOR && row->kind != PE_KIND_TABLE) {
         return wrong_kind(row, "an array", err);
     }
+    if (!value) {
+        return wrong_kind(row, "none", err);
+    }
     if (pe_tensor_check_finite(value, (row->flags & PE_FIELD_MINUS_INF) != 0, err)) {
         return pe_error_at(err, row->name);
     }

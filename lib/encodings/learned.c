@@ -70,12 +70,9 @@ static size_t table_width(const struct pe_tensor *table) {
 static int learned_check(const void *params, struct pe_error *err) {
     const struct learned *learned = params;
     const struct pe_tensor *table = learned->table.tensor;
-    if (!table && learned->table.name) {
+    if (!table) { /* the field is required: then it is a name that nobody has replaced by a tensor */
         return pe_fail(err, PE_ERR_UNKNOWN_NAME, "table", "no table \"%.60s\" is loaded",
                        learned->table.name);
-    }
-    if (!table) {
-        return pe_fail(err, PE_ERR_MISSING, "table", "a learned encoding needs its table [rows, D]");
     }
     char shape[128];
     pe_tensor_shape_text(table, shape, sizeof shape);

@@ -173,7 +173,7 @@ START_TEST(apply_adds_the_vectors) {
     if (!can(v, PE_CAN_APPLY)) {
         return;
     }
-    char shape[40], more[100];
+    char shape[40], more[240];
     float x[3][7], *pe = can(v, PE_CAN_ENCODE) ? vectors_of(v, "0:3", 3) : calloc(21, sizeof *pe);
     size_t n = 3 * (size_t)v->width;
     if (!pe) {

@@ -27,6 +27,7 @@
     X(cpus)               \
     X(dtype)              \
     X(error)              \
+    X(error_places)       \
     X(gate)               \
     X(golden)             \
     X(learned)            \
