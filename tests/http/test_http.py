@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from _daemon import Daemon, knows_localhost, receive_all, receive_reply, run_tests, split_replies  # noqa: E402
 
 PATH = sys.argv[1]
-SANITIZED = any(flavour in PATH for flavour in ("asan", "tsan"))
+SANITIZED = any(flavour in PATH for flavour in ("asan", "tsan", "cov"))
 SMALL = "/v1/encode?type=sinusoidal&d_model=6&positions=0:4"
 GET = f"GET {SMALL} HTTP/1.1\r\n"
 HOST = "Host: x\r\n"

@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from _daemon import Daemon, run_tests  # noqa: E402
 
 PATH = sys.argv[1]
-SANITIZED = any(flavour in PATH for flavour in ("asan", "tsan"))
+SANITIZED = any(flavour in PATH for flavour in ("asan", "tsan", "cov"))
 CODES = {"float64": "d", "float32": "f", "float16": "e"}
 SIZES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 NPY = {"Content-Type": "application/x-npy"}

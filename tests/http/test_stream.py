@@ -24,7 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from _daemon import Daemon, run_tests  # noqa: E402
 
 PATH = sys.argv[1]
-SANITIZED = any(flavour in PATH for flavour in ("asan", "tsan"))
+SANITIZED = any(flavour in PATH for flavour in ("asan", "tsan", "cov"))
 FULL = os.environ.get("FULL") == "1"
 WIDTH, ROW = 512, 512 * 4
 MEMORY = 64 << 20  # above idle
