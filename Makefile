@@ -127,8 +127,11 @@ $(B)/libposenc.so: $(LIB_OBJ) lib/posenc.map
 $(B)/posencd: $(MAIN_OBJ) $(SERVER_OBJ) $(B)/libposenc.a
 	@$(LINK) -o $@ $(MAIN_OBJ) $(SERVER_OBJ) $(B)/libposenc.a $(SERVER_LIBS)
 
+# Functions that tests can make fail: calls of them go to tests/faults/fault.c first.
+FAULTY := malloc calloc realloc free aligned_alloc posix_memalign strdup inflateInit2_ fopen opendir scandir eventfd \
+          epoll_create1 epoll_ctl pthread_create
 $(B)/unit: $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ)
-	@$(LINK) -o $@ $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ) $(CHECK_LIBS) $(SERVER_LIBS)
+	@$(LINK) $(FAULTY:%=-Wl,--wrap=%) -o $@ $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ) $(CHECK_LIBS) $(SERVER_LIBS)
 
 $(B)/exact: $(B)/tests/exact/exact.o $(LIB_OBJ)
 	@$(LINK) -o $@ $^ -lmpfr -lgmp $(LIB_LIBS)

@@ -86,6 +86,7 @@ static void entry_fail(struct call *call, struct call_entry *entry, const struct
     entry->status = problem_status(err->code);
     entry->body.n = 0;
     text_add(&entry->body, text, n);
+    entry->body.failed = entry->body.failed || n == 0; /* no memory even for the problem */
 }
 
 static void entry_end(void *context, size_t index, const struct pe_error *bound) {

@@ -6,6 +6,7 @@
  */
 #include "wire/bind.h"
 
+#include "config_jansson.h"
 #include "tables.h"
 #include "wire/bind_value.h"
 #include "wire/problem.h"
@@ -20,14 +21,30 @@
 
 /* ---- encodings --------------------------------------------------------------------------------------- */
 
+struct preset_reading {
+    struct bind *bind;
+    struct pe_spec *spec;
+    const struct preset *preset;
+    struct pe_error *err;
+};
+
+static void read_preset(void *context) {
+    const struct preset_reading *reading = context;
+    json_t *json = json_loads(reading->preset->json, JSON_REJECT_DUPLICATES, NULL);
+    if (json) {
+        bind_spec_object(reading->bind, reading->spec, json, "encoding", reading->err);
+    } else { /* it was good when it was loaded */
+        pe_fail(reading->err, PE_ERR_MEMORY, "", "no memory for reading the preset");
+    }
+    json_decref(json);
+}
+
 /* The name of a preset, of a loaded table, or of a type with its defaults. */
 static int encoding_named(struct bind *bind, struct pe_spec *spec, const char *name, struct pe_error *err) {
     const struct preset *preset = presets_find(bind->service->presets, name);
     if (preset) {
-        json_t *json = json_loads(preset->json, JSON_REJECT_DUPLICATES, NULL);
-        int code = json ? bind_spec_object(bind, spec, json, "encoding", err)
-                        : pe_fail(err, PE_ERR_SYNTAX, "encoding", "the preset \"%.60s\" is malformed", name);
-        json_decref(json);
+        struct preset_reading reading = {bind, spec, preset, err};
+        int code = jansson_guard(read_preset, &reading, err);
         bind->preset_given = spec->params ? *(const uint64_t *)spec->params : 0;
         return code;
     }

@@ -4,6 +4,7 @@
  */
 #include "wire/bind_value.h"
 
+#include "config_jansson.h"
 #include "wire/problem.h"
 
 #include <stdio.h>
@@ -72,14 +73,28 @@ static int refuse_spoiled(const struct lift *lift, struct pe_error *err) {
     return err->code;
 }
 
-int bind_json(struct bind *bind, const char *text, size_t length, struct pe_error *err) {
-    json_t *root = json_parse(text, length, err);
-    if (!root) {
-        return err->code;
+/* What a step of jansson_guard needs. */
+struct reading {
+    struct bind *bind;              /* one request */
+    const struct bind_batch *batch; /* or many */
+    const char *text;
+    size_t length;
+    struct pe_error *err;
+};
+
+static void read_request(void *context) {
+    const struct reading *reading = context;
+    json_t *root = json_parse(reading->text, reading->length, reading->err);
+    if (root) {
+        bind_request(reading->bind, root, "", NULL, reading->err);
+        refuse_spoiled(reading->bind->lift, reading->err);
     }
-    bind_request(bind, root, "", NULL, err);
     json_decref(root);
-    return refuse_spoiled(bind->lift, err);
+}
+
+int bind_json(struct bind *bind, const char *text, size_t length, struct pe_error *err) {
+    struct reading reading = {.bind = bind, .text = text, .length = length, .err = err};
+    return jansson_guard(read_request, &reading, err);
 }
 
 bool bind_watches(void *context, const char *const *keys, size_t depth) {
@@ -165,11 +180,13 @@ static const json_t *batch_list(const json_t *root, size_t limit, struct pe_erro
     return err->code ? NULL : list;
 }
 
-int bind_batch_json(const struct bind_batch *batch, const char *text, size_t length, struct pe_error *err) {
-    json_t *root = json_parse(text, length, err);
-    const json_t *list = root ? batch_list(root, batch->limit, err) : NULL;
+static void read_batch(void *context) {
+    const struct reading *reading = context;
+    const struct bind_batch *batch = reading->batch;
+    json_t *root = json_parse(reading->text, reading->length, reading->err);
+    const json_t *list = root ? batch_list(root, batch->limit, reading->err) : NULL;
     size_t n = json_array_size(list);
-    if (list && batch->open(batch->context, n, err)) {
+    if (list && batch->open(batch->context, n, reading->err)) {
         n = 0;
     }
     for (size_t i = 0; i < n; i++) {
@@ -178,5 +195,9 @@ int bind_batch_json(const struct bind_batch *batch, const char *text, size_t len
         batch->end(batch->context, i, &inner);
     }
     json_decref(root);
-    return err->code;
+}
+
+int bind_batch_json(const struct bind_batch *batch, const char *text, size_t length, struct pe_error *err) {
+    struct reading reading = {.batch = batch, .text = text, .length = length, .err = err};
+    return jansson_guard(read_batch, &reading, err);
 }

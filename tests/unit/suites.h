@@ -28,6 +28,8 @@
     X(dtype)              \
     X(error)              \
     X(error_places)       \
+    X(faults)             \
+    X(faults_cases)       \
     X(gate)               \
     X(golden)             \
     X(learned)            \
