@@ -274,16 +274,19 @@ static float parts_single(const struct parts *parts) {
 }
 
 /* Whole numbers are exact up to 2^53; the next one rounds to it, and a position or a seed must not become
- * another in silence. Written without an exponent, 2^53 has 16 digits, and texts of one length compare as
- * numbers. */
+ * another in silence. What rounds to 2^53 has 16 digits before its point, however it is written, so the first
+ * 16 compare as numbers. */
 static bool beyond_whole(const struct parts *parts, double value) {
     static const char limit[] = "9007199254740992";
-    if (value != 0x1p53 || parts->exponent != 0 || parts->n_whole != sizeof limit - 1) {
+    const size_t n = sizeof limit - 1;
+    if (value != 0x1p53) {
         return false;
     }
-    int order = memcmp(parts->whole, limit, sizeof limit - 1);
-    for (size_t i = 0; order == 0 && i < parts->n_fraction; i++) {
-        order = parts->fraction[i] != '0';
+    struct gathered all;
+    parts_gather(parts, &all);
+    int order = memcmp(all.digits, limit, all.n < n ? all.n : n);
+    for (size_t i = n; order == 0 && i < all.n; i++) {
+        order = all.digits[i] != '0';
     }
     return order > 0;
 }
