@@ -32,9 +32,11 @@ int config_set_text(struct pe_arena *arena, struct config *config, const struct 
 int config_error_from(struct pe_error *err, const char *origin, const char *key) {
     const size_t max = 100, length = strlen(origin);
     const char *tail = length > max ? origin + length - max : origin;
-    snprintf(err->path, sizeof err->path, "%s%s%s%.48s", tail == origin ? "" : "...", tail, key ? ": " : "",
+    char place[sizeof err->path];
+    snprintf(place, sizeof place, "%s%s%s%.48s", tail == origin ? "" : "...", tail, key ? ": " : "",
              key ? key : "");
-    return err->code;
+    err->path[0] = '\0';
+    return pe_error_at(err, place); /* which makes it one line, whatever the key holds */
 }
 
 void config_nearest_init(struct config_nearest *nearest, const char *wanted) {

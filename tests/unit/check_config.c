@@ -239,6 +239,7 @@ static const struct refusal {
      "POSENC_LOG_FORMAT",
      "auto, json, text, off, got \"xml\""},
     {{.file = "{\"worker\":2}"}, PE_ERR_UNKNOWN_FIELD, "FILE: worker", "the nearest is \"workers\""},
+    {{.file = "{\"wor\\nker\":2}"}, PE_ERR_UNKNOWN_FIELD, "FILE: wor?ker", "is not an option"},
     {{.file = "{\"workers\":2,\"workers\":2}"}, PE_ERR_SYNTAX, "FILE", "duplicate object key"},
     {{.file = "{\"workers\":\"2\"}"},
      PE_ERR_TYPE,
