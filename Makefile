@@ -26,11 +26,16 @@ OPT_lint := -O2
 OPT_portable := -O2 -g -DPE_PORTABLE -U__SIZEOF_INT128__
 OPT_asan := -O1 -g -fsanitize=address,undefined,float-divide-by-zero,float-cast-overflow \
             -fno-sanitize-recover=all -fno-omit-frame-pointer
+OPT_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined,float-divide-by-zero,float-cast-overflow \
+            -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPT_tsan := -O1 -g -fsanitize=thread -fno-omit-frame-pointer
 OPT_cov := -O0 -g --coverage
 OPT := $(OPT_$(FLAVOUR))
 ifeq ($(OPT),)
-$(error FLAVOUR=$(FLAVOUR) is unknown: release, asan, tsan, cov, portable, lint)
+$(error FLAVOUR=$(FLAVOUR) is unknown: release, asan, tsan, cov, portable, fuzz, lint)
+endif
+ifeq ($(FLAVOUR),fuzz)
+CC := clang
 endif
 ifneq ($(filter release lint portable,$(FLAVOUR)),)
 KERNEL_OPT := -O3
@@ -72,7 +77,9 @@ SERVER_OBJ := $(SERVER_SRC:%.c=$(B)/%.o) $(B)/config/presets.o
 MAIN_OBJ := $(MAIN_SRC:%.c=$(B)/%.o)
 UNIT_OBJ := $(UNIT_SRC:%.c=$(B)/%.o)
 OBJ := $(LIB_OBJ) $(SERVER_OBJ) $(MAIN_OBJ) $(UNIT_OBJ)
-TOOL_SRC := $(wildcard tests/exact/*.c tests/bench/*.c)
+FUZZ_SRC := $(wildcard tests/fuzz/*.c)
+FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(filter tests/fuzz/fuzz_%,$(FUZZ_SRC)))
+TOOL_SRC := $(wildcard tests/exact/*.c tests/bench/*.c) $(FUZZ_SRC)
 
 # ---- Build ---------------------------------------------------------------------------------------------------
 .DEFAULT_GOAL := all
@@ -139,6 +146,16 @@ $(B)/exact: $(B)/tests/exact/exact.o $(LIB_OBJ)
 $(B)/bench-%: $(B)/tests/bench/%.o $(SERVER_OBJ) $(LIB_OBJ)
 	@$(LINK) -o $@ $^ $(SERVER_LIBS)
 
+# A target alone with the files it is given, or with libFuzzer, which makes them up (FLAVOUR=fuzz).
+FUZZ_PARTS := $(patsubst %.c,$(B)/%.o,$(filter-out tests/fuzz/replay.c tests/fuzz/fuzz_%,$(FUZZ_SRC)))
+$(B)/replay-%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(FUZZ_PARTS) $(SERVER_OBJ) $(LIB_OBJ)
+	@$(LINK) -o $@ $^ $(SERVER_LIBS)
+$(B)/fuzz-%: $(B)/tests/fuzz/fuzz_%.o $(FUZZ_PARTS) $(SERVER_OBJ) $(LIB_OBJ)
+	@$(LINK) -fsanitize=fuzzer -o $@ $^ $(SERVER_LIBS)
+replays: $(FUZZ:%=$(B)/replay-%)
+fuzzers: $(FUZZ:%=$(B)/fuzz-%)
+.SECONDARY: $(FUZZ_SRC:%.c=$(B)/%.o)
+
 # Only the compiler's opinion, without code: what lint asks of clang.
 syntax: $(patsubst %.c,$(B)/%.syntax,$(LIB_SRC) $(SERVER_SRC) $(MAIN_SRC) $(UNIT_SRC) $(TOOL_SRC))
 $(B)/%.syntax: %.c force
@@ -161,6 +178,11 @@ check-quick: $(B)/unit          ## the unit tests of one flavour, and nothing el
 
 exact: $(B)/exact               ## every float32 value against MPFR (needs libmpfr-dev)
 	@$(B)/exact
+
+fuzz:                           ## look for inputs that break a parser (FUZZ="call npy" FUZZ_SECONDS=600: only those, so long each)
+	@.ci/setup build fuzz
+	+@$(MAKE) --no-print-directory FLAVOUR=fuzz FUZZ='$(FUZZ)' fuzzers
+	@FUZZ_SECONDS='$(FUZZ_SECONDS)' tests/fuzz/fuzz.sh $(FUZZ)
 
 # A script says in its first lines how it is called, `python3 tests/golden/make_x.py > FILE`, or it is run in its folder.
 golden:                         ## make the expected numbers of tests/golden again, by scripts that share no code with us
@@ -236,5 +258,5 @@ help:                           ## this list
 	    awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
 force:
-.PHONY: all lib server unit objects syntax run test check-quick exact golden bench cov lint tidy format install \
-        uninstall docker image-check clean help force
+.PHONY: all lib server unit objects replays fuzzers syntax run test check-quick exact fuzz golden bench cov lint \
+        tidy format install uninstall docker image-check clean help force

@@ -67,6 +67,18 @@ stage_cov() {
     "$python" tests/rules/coverage.py build/cov
 }
 
+# The files of tests/fuzz/corpus through the targets of the fuzzers, with sanitizers, but without a fuzzer.
+stage_fuzz() {
+    local target what result=0
+    build asan replays || return 1
+    for target in tests/fuzz/fuzz_*.c; do
+        what=$(basename "${target#*/fuzz_}" .c)
+        if [ "$what" = call ]; then set -- tests/cases/*/*/request; else set --; fi
+        "build/asan/replay-$what" "tests/fuzz/corpus/$what" "$@" || result=1
+    done
+    return $result
+}
+
 # Runs a command; its counts are in the log afterwards, whether it prints any or not.
 counted() {
     local rc out
@@ -114,7 +126,7 @@ run() { # STAGE
     failed=$((failed + bad))
 }
 
-[ $# -gt 0 ] || set -- unit exact http unit-asan http-asan unit-tsan http-tsan unit-portable cov
+[ $# -gt 0 ] || set -- unit exact http unit-asan fuzz http-asan unit-tsan http-tsan unit-portable cov
 for stage in "$@"; do
     if ! declare -F "stage_$stage" >/dev/null; then
         echo "no stage \"$stage\"; there are $(declare -F | sed -n 's/.* stage_//p' | tr '\n' ' ')" >&2

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Runs the fuzzers named, one after the other, FUZZ_SECONDS each (600), on copies of their corpora that grow in
+# build/fuzz/work/<what>/corpus and are begun with again. `make fuzz` builds them and calls this.
+#
+# FUZZ_JOBS processes share a target's corpus; the default is the number of processors. A finding stops its
+# target: the input is kept in build/fuzz/work/<what>/found, and the exit code is 1.
+#
+#     fuzz.sh --keep call npy     puts into the tree what a target's corpus needs to reach all that it reached,
+#                                 beside the files that are there
+set -u
+cd "$(dirname "$0")/../.." || exit 2
+seconds=${FUZZ_SECONDS:-600}
+jobs=${FUZZ_JOBS:-$(nproc)}
+work=build/fuzz/work
+export UBSAN_OPTIONS=print_stacktrace=1
+
+keep=no
+if [ "${1:-}" = --keep ]; then
+    keep=yes
+    shift
+fi
+if [ $# -eq 0 ]; then
+    echo 'fuzz: name targets' >&2
+    exit 2
+fi
+
+begin() { # WHAT: the corpus in build/ gets what the tree has
+    local what=$1 case
+    mkdir -p "$work/$what/corpus" "$work/$what/found"
+    cp tests/fuzz/corpus/"$what"/* "$work/$what/corpus/"
+    [ "$what" = call ] || return
+    for case in tests/cases/*/*/; do
+        cp "${case}request" "$work/call/corpus/case_$(echo "${case#tests/cases/}" | tr / _)"
+    done
+}
+
+# Long inputs are rarely worth their time.
+options() { # WHAT
+    local longest=1024
+    [ "$1" != call ] || longest=4096
+    echo -timeout=10 -rss_limit_mb=1024 -max_len=$longest
+    [ ! -e "tests/fuzz/dict/$1.dict" ] || echo "-dict=tests/fuzz/dict/$1.dict"
+}
+
+fuzz() { # WHAT
+    local what=$1 before after found
+    begin "$what"
+    echo "fuzz $what: $seconds s, log in $work/$what/log"
+    before=$(find "$work/$what/found" -type f | sort)
+    # shellcheck disable=SC2046 # a list of options
+    nice "build/fuzz/fuzz-$what" $(options "$what") -fork="$jobs" -max_total_time="$seconds" \
+        -artifact_prefix="$work/$what/found/" "$work/$what/corpus" >"$work/$what/log" 2>&1
+    local result=$?
+    grep -o '^#[0-9]*: cov: [0-9]* ft: [0-9]* corp: [0-9]*' "$work/$what/log" | tail -n 1
+    after=$(find "$work/$what/found" -type f | sort)
+    found=$(comm -13 <(echo "$before") <(echo "$after") | grep .)
+    if [ "$result" -eq 0 ] && [ -z "$found" ]; then
+        return 0
+    fi
+    grep -E -A3 'broken: |ERROR: |runtime error: ' "$work/$what/log" | head -n 20
+    for file in $found; do
+        echo "FOUND $file"
+        echo "    replay it with: build/fuzz/fuzz-$what $file"
+        echo "    keep it with: cp $file tests/fuzz/corpus/$what/A_SPEAKING_NAME"
+    done
+    return 1
+}
+
+# A merge into an empty folder beside the one of the tree adds to it only what reaches more.
+keep() { # WHAT
+    local what=$1 more=$work/$1/more file
+    rm -rf "$more"
+    mkdir -p "$more"
+    # shellcheck disable=SC2046
+    "build/fuzz/fuzz-$what" $(options "$what") -merge=1 "$more" "tests/fuzz/corpus/$what" \
+        "$work/$what/corpus" >"$work/$what/log" 2>&1 || return 1
+    for file in "$more"/*; do
+        cmp -s "$file" "tests/fuzz/corpus/$what/${file##*/}" || cp "$file" "tests/fuzz/corpus/$what/"
+    done
+    find "tests/fuzz/corpus/$what" -type f | wc -l
+}
+
+result=0
+for what in "$@"; do
+    if [ $keep = yes ]; then
+        keep "$what" || result=1
+    else
+        fuzz "$what" || result=1
+    fi
+done
+exit $result
