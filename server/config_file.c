@@ -4,6 +4,7 @@
  * written as a string), except that sizes may be "64MiB" and what follows the machine "auto". A key given
  * twice, an unknown key or text after the object is refused.
  */
+#include "config_jansson.h"
 #include "config_source.h"
 
 #include <errno.h>
@@ -83,11 +84,47 @@ static int apply(struct pe_arena *arena, struct config *config, json_t *root, co
     return code;
 }
 
+/* What a step of jansson_guard needs. */
+struct reading {
+    struct pe_arena *arena;
+    struct config *config;
+    const char *origin;
+    struct pe_error *err;
+    const char *text; /* of this length, or */
+    size_t length;
+    FILE *file;
+    bool applied; /* false: no memory, or the file cannot be read */
+    int number;   /* errno of the file */
+};
+
+static void read_text(void *context) {
+    struct reading *r = context;
+    json_error_t problem;
+    json_t *root = json_loadb(r->text, r->length, JSON_REJECT_DUPLICATES, &problem);
+    r->applied = true;
+    apply(r->arena, r->config, root, &problem, r->origin, r->err);
+}
+
+static void read_file(void *context) {
+    struct reading *r = context;
+    json_error_t problem;
+    errno = 0;
+    json_t *root = json_loadf(r->file, JSON_REJECT_DUPLICATES, &problem);
+    r->number = errno;
+    if (ferror(r->file)) {
+        json_decref(root);
+        return;
+    }
+    r->applied = true;
+    apply(r->arena, r->config, root, &problem, r->origin, r->err);
+}
+
 int config_parse_json(struct pe_arena *arena, struct config *config, const char *text, size_t length,
                       const char *origin, struct pe_error *err) {
-    json_error_t problem;
-    json_t *root = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
-    return apply(arena, config, root, &problem, origin, err);
+    struct reading r = {
+        .arena = arena, .config = config, .origin = origin, .err = err, .text = text, .length = length};
+    jansson_guard(read_text, &r, err);
+    return r.applied ? err->code : config_error_from(err, origin, NULL);
 }
 
 static int unreadable(const char *path, int number, struct pe_error *err) {
@@ -100,18 +137,15 @@ static int unreadable(const char *path, int number, struct pe_error *err) {
 }
 
 int config_read_file(struct pe_arena *arena, struct config *config, const char *path, struct pe_error *err) {
-    FILE *file = fopen(path, "rb");
-    if (!file) {
+    struct reading r = {.arena = arena, .config = config, .origin = path, .err = err};
+    r.file = fopen(path, "rb");
+    if (!r.file) {
         return unreadable(path, errno, err);
     }
-    json_error_t problem;
-    errno = 0;
-    json_t *root = json_loadf(file, JSON_REJECT_DUPLICATES, &problem);
-    int number = errno, failed = ferror(file);
-    fclose(file);
-    if (failed) {
-        json_decref(root);
-        return unreadable(path, number, err);
+    jansson_guard(read_file, &r, err);
+    fclose(r.file);
+    if (r.applied) {
+        return err->code;
     }
-    return apply(arena, config, root, &problem, path, err);
+    return err->code ? config_error_from(err, path, NULL) : unreadable(path, r.number, err);
 }

@@ -11,7 +11,6 @@
  */
 #include "launch.h"
 
-#include "config_jansson.h"
 #include "cpus.h"
 #include "metrics.h"
 #include "net/buffers.h"
@@ -53,7 +52,6 @@ int launch_load(struct launch *launch, const struct config *config, struct pe_er
     *launch = (struct launch){.service.config = config};
     log_init(&launch->log, STDERR_FILENO, config->log_format);
     buffers_tune_malloc();
-    jansson_guard_init();
     pe_linalg_init();
     launch->buffers = buffers_open(LAUNCH_KEEP_BYTES);
     if (launch->buffers == NULL) {

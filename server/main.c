@@ -3,6 +3,7 @@
  * posencd: reads the configuration and does what the command line asks for. Exit codes: 0 done, 1 failed,
  * 2 refused configuration, 3 an address to listen on cannot be had.
  */
+#include "config_jansson.h"
 #include "healthcheck.h"
 #include "launch.h"
 #include "net/http.h"
@@ -60,6 +61,7 @@ int main(int argc, char **argv) {
     struct config_command command;
     struct pe_error err = {0};
     launch_block_signals();
+    jansson_guard_init();
     struct pe_arena *arena = pe_arena_open((size_t)16 << 20, NULL, &err);
     if (arena == NULL || config_load(arena, &config, &command, argc, argv, environ, &err) != PE_OK) {
         pe_arena_close(arena);

@@ -34,7 +34,7 @@ stage_unit-portable() { unit portable; }
 # Only what starts threads is worth the thread sanitizer's time.
 stage_unit-tsan() {
     local suites
-    suites=$(grep -l 'pthread\|tsan' tests/unit/check_*.c 2>/dev/null | sed 's|.*/check_||; s|\.c$||')
+    suites=$(grep -l 'pthread\|tsan' tests/{unit,faults}/check_*.c 2>/dev/null | sed 's|.*/check_||; s|\.c$||')
     [ -n "$suites" ] || return 77
     # shellcheck disable=SC2086 # a list of words
     unit tsan $suites

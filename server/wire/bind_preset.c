@@ -3,8 +3,10 @@
  * Presets: names for encodings as projects use them. Those of config/presets.json are built in; the file that
  * the option presets_file names has the same form, and adds to them or replaces them.
  */
+#include "config_jansson.h"
 #include "wire/bind_value.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +64,16 @@ static int preset_check(const char *name, const json_t *encoding, struct pe_erro
     return err->code;
 }
 
+/* The preset owns its text before jansson writes it, as jansson may not return. */
+static void preset_text(struct preset *preset, const json_t *encoding) {
+    size_t n = json_dumpb(encoding, NULL, 0, JSON_COMPACT);
+    char *text = n ? malloc(n + 1) : NULL;
+    preset->json = text;
+    if (text) {
+        text[json_dumpb(encoding, text, n, JSON_COMPACT)] = '\0';
+    }
+}
+
 /* Two members: the encoding, and what it is. */
 static int preset_add(struct presets *presets, const char *name, const json_t *entry, struct pe_error *err) {
     const json_t *encoding = json_object_get(entry, "encoding"), *doc = json_object_get(entry, "doc");
@@ -78,8 +90,8 @@ static int preset_add(struct presets *presets, const char *name, const json_t *e
     } else {
         preset = &presets->v[presets->n++];
     }
-    *preset =
-        (struct preset){strdup(name), json_dumps(encoding, JSON_COMPACT), strdup(json_string_value(doc))};
+    *preset = (struct preset){strdup(name), NULL, strdup(json_string_value(doc))};
+    preset_text(preset, encoding);
     if (!preset->name || !preset->json || !preset->doc) {
         return pe_fail(err, PE_ERR_MEMORY, "presets_file", "no memory for presets");
     }
@@ -114,32 +126,58 @@ static json_t *built_in_json(void) {
     return json_loadb(start, (size_t)(_binary_config_presets_json_end - start), JSON_REJECT_DUPLICATES, NULL);
 }
 
-static int presets_file(struct presets *presets, const char *file, struct pe_error *err) {
-    json_error_t error;
-    json_t *root = json_load_file(file, JSON_REJECT_DUPLICATES, &error);
-    if (!root) {
-        return pe_fail(err, PE_ERR_SYNTAX, "presets_file", "%.100s: line %d: %.100s", file, error.line,
-                       error.text);
-    }
-    presets_add(presets, root, err);
+struct reading {
+    struct presets *presets;
+    FILE *file; /* NULL = none */
+    const char *path;
+    struct pe_error *err;
+};
+
+/* A step of jansson_guard. */
+static void read_built_in(void *context) {
+    const struct reading *reading = context;
+    json_t *root = built_in_json();
+    presets_add(reading->presets, root, reading->err);
     json_decref(root);
+}
+
+static void read_file(void *context) {
+    const struct reading *reading = context;
+    json_error_t error;
+    json_t *root = json_loadf(reading->file, JSON_REJECT_DUPLICATES, &error);
+    if (root) {
+        presets_add(reading->presets, root, reading->err);
+    } else {
+        pe_fail(reading->err, PE_ERR_SYNTAX, "presets_file", "%.100s: line %d: %.100s", reading->path,
+                error.line, error.text);
+    }
+    json_decref(root);
+}
+
+static int presets_file(struct presets *presets, const char *path, struct pe_error *err) {
+    struct reading reading = {presets, fopen(path, "rb"), path, err};
+    if (!reading.file) {
+        char reason[128];
+        int number = errno;
+        if (strerror_r(number, reason, sizeof reason) != 0) {
+            snprintf(reason, sizeof reason, "error %d", number);
+        }
+        return pe_fail(err, PE_ERR_UNKNOWN_NAME, "presets_file", "%.100s: cannot be read: %s", path, reason);
+    }
+    jansson_guard(read_file, &reading, err);
+    fclose(reading.file);
     return err->code;
 }
 
 int presets_open(struct presets **out, const char *file, struct pe_error *err) {
     struct presets *presets = calloc(1, sizeof *presets);
-    json_t *root = built_in_json();
+    struct reading built_in = {presets, NULL, "", err};
     *out = NULL;
-    if (!presets || !root) {
-        pe_fail(err, PE_ERR_MEMORY, "presets_file", "no memory for presets");
-    } else {
-        presets_add(presets, root, err);
+    if (!presets) {
+        return pe_fail(err, PE_ERR_MEMORY, "presets_file", "no memory for presets");
     }
-    json_decref(root);
-    if (!err->code && file && file[0]) {
-        presets_file(presets, file, err);
-    }
-    if (err->code) {
+    if (jansson_guard(read_built_in, &built_in, err) ||
+        (file && file[0] && presets_file(presets, file, err))) {
         presets_close(presets);
         return err->code;
     }

@@ -271,6 +271,7 @@ END_TEST
 Suite *faults_suite(void) {
     Suite *suite = suite_create("faults");
     TCase *tests = tcase_create("faults");
+    tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, a_get, 0, PE_COUNT(gets));

@@ -88,6 +88,7 @@ Suite *faults_cases_suite(void) {
     Suite *suite = suite_create("faults_cases");
     TCase *tests = tcase_create("faults_cases");
     snprintf(root, sizeof root, "%.*s../cases", (int)(strrchr(__FILE__, '/') + 1 - __FILE__), __FILE__);
+    tcase_set_timeout(tests, 60);
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, every_case);
     return suite;

@@ -72,6 +72,9 @@ static bool forget(const void *block) {
 }
 
 void fault_arm(size_t n, enum fault_mode mode) {
+    pthread_mutex_lock(&lock);
+    n_live = 0;
+    pthread_mutex_unlock(&lock);
     atomic_store(&asked, 0);
     atomic_store(&fatal, n);
     atomic_store(&onwards, mode == FAULT_ONWARDS);

@@ -31,7 +31,7 @@ enum fault_mode {
 void fault_arm(size_t n, enum fault_mode mode);
 /* Nothing fails any more. Did something? */
 bool fault_disarm(void);
-/* Blocks that were allocated while armed and are not freed yet. */
+/* Blocks that were allocated while last armed and that we did not free yet. */
 size_t fault_live(void);
 /* jansson as the daemon has it, until the process ends. */
 void fault_setup(void);

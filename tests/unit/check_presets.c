@@ -156,7 +156,7 @@ START_TEST(files_that_are_refused) {
     }
     struct pe_error err = {0};
     struct presets *presets;
-    ck_assert_int_eq(presets_open(&presets, "/nonexistent/file", &err), PE_ERR_SYNTAX);
+    ck_assert_int_eq(presets_open(&presets, "/nonexistent/file", &err), PE_ERR_UNKNOWN_NAME);
     ck_assert_ptr_null(presets);
 }
 END_TEST

@@ -30,6 +30,9 @@
     X(error_places)       \
     X(faults)             \
     X(faults_cases)       \
+    X(faults_lib)         \
+    X(faults_net)         \
+    X(faults_start)       \
     X(gate)               \
     X(golden)             \
     X(learned)            \
