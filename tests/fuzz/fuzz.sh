@@ -58,7 +58,7 @@ fuzz() { # WHAT
         return 0
     fi
     grep -E -A3 'broken: |ERROR: |runtime error: ' "$work/$what/log" | head -n 20
-    for file in $found; do
+    for file in $(echo "$found" | head -n 3); do
         echo "FOUND $file"
         echo "    replay it with: build/fuzz/fuzz-$what $file"
         echo "    keep it with: cp $file tests/fuzz/corpus/$what/A_SPEAKING_NAME"
