@@ -117,10 +117,10 @@ static void pull(struct answer *answer) {
                 "%zu bytes, %lld were announced", answer->n, (long long)reply->length);
 }
 
-/* An id that was drawn is another each time. */
-static void hide_id(struct answer *answer) {
+/* An id that was drawn, not sent, is another each time. */
+static void hide_id(struct answer *answer, const char *sent) {
     const char *id = call_request_id(answer->call);
-    size_t length = strlen(id);
+    size_t length = sent && strcmp(sent, id) == 0 ? 0 : strlen(id);
     for (size_t i = 0; length && i + length <= answer->n; i++) {
         if (memcmp(answer->bytes + i, id, length) == 0) {
             memset(answer->bytes + i, '#', length);
@@ -152,7 +152,7 @@ static void answer_open(struct answer *answer, const struct ground *ground, cons
     if (strcmp(text->head.method, "HEAD") != 0) {
         pull(answer);
     }
-    hide_id(answer);
+    hide_id(answer, request_text_header(text, "X-Request-Id"));
 }
 
 static void answer_close(struct answer *answer) {
