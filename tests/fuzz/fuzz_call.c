@@ -5,19 +5,22 @@
  * backwards and the reply pulled in many pieces; both must give the same bytes. No input may give a 500;
  * what is refused is a problem document; all memory comes back, and the next request is answered as ever.
  *
- * Three headers speak to this target: `Transfer-Encoding` means that the length of the body is not known,
- * `Admin` that the request came by the admin listener, `Stop` that it is stopped before its work.
+ * The service has a table, "small". Three headers speak to this target: `Transfer-Encoding` means that the
+ * length of the body is not known, `Admin` that the request came by the admin listener, `Stop` that it is
+ * stopped before its work.
  */
 #include "fuzz/request_text.h"
 #include "fuzz/target.h"
 
 #include "config.h"
+#include "tables.h"
 #include "wire/bind.h"
 
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- The service: made once, const but for what it counts ---------------------------------------------- */
 
@@ -25,6 +28,7 @@ struct ground {
     struct config config;
     struct service service;
     struct presets *presets;
+    struct tables *tables;
     size_t blocks, bytes; /* taken and not given back */
 };
 
@@ -52,6 +56,23 @@ static void set_limits(struct config *config) {
     config->batch_requests = 8;
 }
 
+/* The loaded tables: one, "small" [4, 2], from a folder that is gone afterwards. */
+static void open_tables(struct ground *ground) {
+    static const float numbers[8] = {0, 1, -1, 0.5f, 2, -0.25f, 1e-30f, 3e38f};
+    const struct pe_tensor tensor = {.dtype = PE_DTYPE_F32, .rank = 2, .dim = {4, 2}};
+    char folder[] = "/tmp/fuzz-tables-XXXXXX", path[64], header[PE_NPY_HEADER_MAX];
+    struct pe_error err = {0};
+    FUZZ_EXPECT(mkdtemp(folder), "cannot make %s", folder);
+    snprintf(path, sizeof path, "%s/small.npy", folder);
+    FILE *file = fopen(path, "wb");
+    size_t n = pe_npy_header(header, sizeof header, &tensor);
+    FUZZ_EXPECT(file && fwrite(header, 1, n, file) == n && fwrite(numbers, sizeof numbers, 1, file) == 1 &&
+                    fclose(file) == 0,
+                "cannot write %s", path);
+    FUZZ_EXPECT(tables_open(&ground->tables, folder, 1 << 20, &err) == PE_OK, "%s", err.text);
+    FUZZ_EXPECT(unlink(path) == 0 && rmdir(folder) == 0, "cannot remove %s", folder);
+}
+
 static struct ground *ground_get(void) {
     static struct ground ground;
     struct pe_error err = {0};
@@ -60,8 +81,10 @@ static struct ground *ground_get(void) {
         pe_fields_init(config_fields, config_n_fields, &ground.config, sizeof ground.config);
         set_limits(&ground.config);
         FUZZ_EXPECT(presets_open(&ground.presets, "", &err) == PE_OK, "%s", err.text);
+        open_tables(&ground);
         ground.service = (struct service){.config = &ground.config,
                                           .presets = ground.presets,
+                                          .tables = ground.tables,
                                           .allocator = {count_alloc, count_release, &ground}};
     }
     return &ground;
