@@ -141,6 +141,11 @@ static int open_steps(struct call *call, const struct call_head *head) {
     return call_body_open(call);
 }
 
+/* What everything that is long asks. */
+static bool stop_asked(void *context) {
+    return call_stopped(context);
+}
+
 struct call *call_open(const struct service *service, const struct call_head *head) {
     struct pe_error err = {0};
     struct call *call = calloc(1, sizeof *call);
@@ -148,6 +153,8 @@ struct call *call_open(const struct service *service, const struct call_head *he
         return NULL;
     }
     call->service = service;
+    call->end_asked = (struct pe_stop){.asked = stop_asked, .context = call};
+    call->err.stop = &call->end_asked;
     call->times.open = call_now_ns();
     call->route_name = "unmatched";
     call->arena = pe_arena_open((size_t)service->config->expanded_bytes, &service->allocator, &err);
@@ -316,6 +323,28 @@ bool call_is_quick(const struct call *call) {
     return call->answered || call->route.page || (call_is_get(call) && query_is_plain(call->query));
 }
 
+static int stopped_error(struct call *call) {
+    switch (atomic_load(&call->stop)) {
+    case CALL_STOP_NONE:
+        return PE_OK;
+    case CALL_STOP_DEADLINE:
+        return pe_fail(&call->err, SERVER_DEADLINE, "body",
+                       "the deadline of %lld ms passed before the work was done",
+                       (long long)((call->deadline_ns - call->times.open) / 1000000));
+    default:
+        return pe_fail(&call->err, SERVER_DRAINING, "body", "the work was given up");
+    }
+}
+
+/* A step failed: perhaps only because it was asked to end. */
+static void answer_failure(struct call *call) {
+    if (call->err.code == PE_ERR_STOPPED) {
+        call->err = (struct pe_error){0};
+        stopped_error(call);
+    }
+    call_answer_problem(call);
+}
+
 void call_finish(struct call *call) {
     call->times.finish = call_now_ns();
     if (call->answered) {
@@ -328,7 +357,7 @@ void call_finish(struct call *call) {
         code = call->route.op->batch ? call_batch_open(call) : finish_op(call);
     }
     if (code) {
-        call_answer_problem(call);
+        answer_failure(call);
     }
     call->times.run = call_now_ns();
 }
@@ -360,19 +389,6 @@ void call_run(struct call *call, size_t part) {
 
 /* ---- write ------------------------------------------------------------------------------------------- */
 
-static int stopped_error(struct call *call) {
-    switch (atomic_load(&call->stop)) {
-    case CALL_STOP_NONE:
-        return PE_OK;
-    case CALL_STOP_DEADLINE:
-        return pe_fail(&call->err, SERVER_DEADLINE, "body",
-                       "the deadline of %lld ms passed before the work was done",
-                       (long long)((call->deadline_ns - call->times.open) / 1000000));
-    default:
-        return pe_fail(&call->err, SERVER_DRAINING, "body", "the work was given up");
-    }
-}
-
 static int write_op(struct call *call) {
     if (call->route.op->batch) {
         return call_batch_write(call);
@@ -394,7 +410,7 @@ void call_write(struct call *call) {
     }
     int64_t start = call_now_ns();
     if (stopped_error(call) || write_op(call)) {
-        call_answer_problem(call);
+        answer_failure(call);
         return;
     }
     call->answered = true;

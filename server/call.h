@@ -64,7 +64,8 @@ void call_finish(struct call *call);
 /* Is call_finish sure to be short, so that it may run where others wait? */
 bool call_is_quick(const struct call *call);
 const struct pe_work *call_work(const struct call *call); /* n_parts 0: nothing to run */
-/* Asks running parts to end early. Any thread; the first reason stays. */
+/* Asks whatever runs, call_finish, parts or call_write, to end early: it does within milliseconds, and the
+ * call is then answered with the reason. Any thread; the first reason stays. */
 void call_stop(struct call *call, enum call_stop_reason reason);
 bool call_stopped(const struct call *call);
 int64_t call_deadline_ns(const struct call *call); /* monotonic time by which it must be written */

@@ -105,14 +105,8 @@ static void entry_end(void *context, size_t index, const struct pe_error *bound)
 static void entry_run(const void *state, size_t part) {
     struct call *call = (struct call *)(uintptr_t)state;
     struct call_entry *entry = &call->entries[part];
-    struct pe_error err = {0};
-    if (!entry->planned) {
-        return;
-    }
-    for (size_t i = 0; i < entry->task.work.n_parts && !call_stopped(call); i++) {
-        entry->task.work.run(entry->task.work.state, i);
-    }
-    if (call_stopped(call)) {
+    struct pe_error err = {.stop = &call->end_asked};
+    if (!entry->planned || !pe_work_run(&entry->task.work)) {
         return;
     }
     if (result_check_finite(&entry->task.result, &err)) {
@@ -120,7 +114,7 @@ static void entry_run(const void *state, size_t part) {
         return;
     }
     char block[8192];
-    for (size_t n; (n = source_pull(&entry->source, block, sizeof block)) > 0;) {
+    for (size_t n; !call_stopped(call) && (n = source_pull(&entry->source, block, sizeof block)) > 0;) {
         text_add(&entry->body, block, n);
     }
     entry->status = 200;

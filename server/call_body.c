@@ -135,7 +135,7 @@ static int inflate_all(struct call *call, z_stream *z) {
         if (result != Z_OK && result != Z_STREAM_END) {
             return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "is not valid gzip");
         }
-        if (feed_plain(call, out, sizeof out - z->avail_out)) {
+        if (pe_error_poll(&call->err) || feed_plain(call, out, sizeof out - z->avail_out)) {
             return call->err.code;
         }
     }

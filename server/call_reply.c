@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PULL_BYTES ((size_t)256 << 10) /* of a reply, written between two questions whether to stop */
+
 /* ---- buffers ----------------------------------------------------------------------------------------- */
 
 int call_buffer_open(struct call *call, size_t room) {
@@ -35,8 +37,12 @@ int call_buffer_source(struct call *call, struct source *source) {
     if (call_buffer_open(call, room)) {
         return call->err.code;
     }
-    for (size_t n; (n = source_pull(source, call->reply_bytes + call->reply_n, room - call->reply_n)) > 0;) {
-        call->reply_n += n;
+    for (size_t n = 1, left; n > 0 && !pe_error_poll(&call->err); call->reply_n += n) {
+        left = room - call->reply_n;
+        n = source_pull(source, call->reply_bytes + call->reply_n, left < PULL_BYTES ? left : PULL_BYTES);
+    }
+    if (call->err.code) {
+        return call->err.code;
     }
     assert(source->at == source->n); /* source_bound holds */
     call->reply.length = (int64_t)call->reply_n;

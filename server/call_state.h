@@ -60,6 +60,7 @@ struct call {
     bool answered;
     struct pe_error err;
     atomic_int stop;
+    struct pe_stop end_asked; /* asks `stop`; that of err, and so of all that is planned with it */
     int64_t deadline_ns;
     struct call_times times;
     char request_id[136], etag[24], timing[160], allow[40], shape[220];

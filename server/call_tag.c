@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LIST_TOGETHER ((size_t)1 << 17) /* numbers hashed between two questions whether to stop */
+
 static void set_tag(struct call *call, uint64_t hash) {
     snprintf(call->etag, sizeof call->etag, "\"%016llx\"", (unsigned long long)hash);
 }
@@ -29,16 +31,21 @@ static uint64_t hash_tensor(uint64_t hash, const struct pe_tensor *tensor) {
     return tensor ? digest_bytes(hash, tensor->data, pe_tensor_bytes(tensor)) : hash;
 }
 
-static uint64_t hash_positions(uint64_t hash, const struct pe_positions *positions) {
+static uint64_t hash_positions(uint64_t hash, const struct pe_positions *positions, struct pe_error *err) {
     const uint64_t sizes[] = {positions->batch, positions->length, (uint64_t)positions->axes};
     const double rule[] = {positions->start, positions->step};
     hash = digest_bytes(digest_bytes(hash, sizes, sizeof sizes), rule, sizeof rule);
     size_t n = positions->list ? pe_positions_count(positions) * (size_t)positions->axes : 0;
-    return digest_bytes(hash, positions->list, n * sizeof(double));
+    for (size_t done = 0, step; done < n && !pe_error_poll(err); done += step) {
+        step = n - done < LIST_TOGETHER ? n - done : LIST_TOGETHER;
+        hash = digest_bytes(hash, positions->list + done, step * sizeof(double));
+    }
+    return hash;
 }
 
 /* The numbers in a struct, which its echo leaves out. A loaded table is hashed once, at start. */
-static uint64_t hash_numbers(uint64_t hash, const struct pe_field *fields, size_t n, const void *base) {
+static uint64_t hash_numbers(uint64_t hash, const struct pe_field *fields, size_t n, const void *base,
+                             struct pe_error *err) {
     for (size_t i = 0; base && i < n; i++) {
         const void *member = (const char *)base + fields[i].offset;
         const struct pe_table *table = member;
@@ -51,15 +58,16 @@ static uint64_t hash_numbers(uint64_t hash, const struct pe_field *fields, size_
             hash = table->name ? hash : hash_tensor(hash, table->tensor);
             break;
         case PE_KIND_POSITIONS:
-            hash = hash_positions(hash, member);
+            hash = hash_positions(hash, member, err);
             break;
         case PE_KIND_OBJECT:
-            hash = hash_numbers(hash, fields[i].fields, fields[i].n_fields, *(const void *const *)member);
+            hash =
+                hash_numbers(hash, fields[i].fields, fields[i].n_fields, *(const void *const *)member, err);
             break;
         case PE_KIND_ENCODING:
-            hash = spec->encoding
-                       ? hash_numbers(hash, spec->encoding->fields, spec->encoding->n_fields, spec->params)
-                       : hash;
+            hash = spec->encoding ? hash_numbers(hash, spec->encoding->fields, spec->encoding->n_fields,
+                                                 spec->params, err)
+                                  : hash;
             break;
         default:
             break;
@@ -118,7 +126,10 @@ int call_tag_request(struct call *call) {
     if (failed) {
         return pe_fail(&call->err, PE_ERR_MEMORY, "", "no memory for the tag of the reply");
     }
-    hash = hash_numbers(hash, op->fields, op->n_fields, task->request);
+    hash = hash_numbers(hash, op->fields, op->n_fields, task->request, &call->err);
+    if (call->err.code) {
+        return call->err.code;
+    }
     const struct pe_field *row = pe_field_find(op->fields, op->n_fields, "encoding");
     const struct pe_spec *spec = row ? (const void *)((const char *)task->request + row->offset) : NULL;
     if (spec && spec->encoding && hash_tables(call, spec, &hash, &call->err)) {

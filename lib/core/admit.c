@@ -8,6 +8,8 @@
  */
 #include "core/admit.h"
 
+#include "core/stop.h"
+
 #include <math.h>
 
 static bool is_fraction(double position) {
@@ -25,10 +27,13 @@ static double position_at(const struct pe_positions *positions, size_t index) {
 }
 
 /* Both return the index of the first that strays, or the number of positions. */
-static size_t list_search(const struct pe_positions *positions, const struct pe_admit *rule) {
+static size_t list_search(const struct pe_positions *positions, const struct pe_admit *rule,
+                          const struct pe_stop *stop) {
     size_t n = pe_positions_count(positions), i = 0;
     while (i < n && !strays(rule, positions->list[i])) {
-        i++;
+        if (i++ % PE_STOP_ITEMS == 0 && pe_stop_asked(stop)) {
+            return n;
+        }
     }
     return i;
 }
@@ -57,8 +62,8 @@ static size_t progression_search(const struct pe_positions *positions, const str
 }
 
 bool pe_positions_stray(const struct pe_positions *positions, const struct pe_admit *rule,
-                        struct pe_stray *stray) {
-    size_t index = positions->list ? list_search(positions, rule) : progression_search(positions, rule);
+                        const struct pe_stop *stop, struct pe_stray *stray) {
+    size_t index = positions->list ? list_search(positions, rule, stop) : progression_search(positions, rule);
     if (index == pe_positions_count(positions)) {
         return false;
     }

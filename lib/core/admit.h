@@ -20,9 +20,9 @@ struct pe_stray {
 };
 
 /* True when some position strays from the rule; *stray is the first. A progression is judged by its ends,
- * however long it is. */
+ * however long it is. When `stop` asks for it, the search ends and none strays. */
 bool pe_positions_stray(const struct pe_positions *positions, const struct pe_admit *rule,
-                        struct pe_stray *stray);
+                        const struct pe_stop *stop, struct pe_stray *stray);
 /* "[3]" or "[1][3]": the path of a position, relative to the positions, into text; returns text. */
 char *pe_positions_index_text(const struct pe_positions *positions, size_t index, char *text, size_t size);
 /* PE_ERR_RANGE at a position whose vector holds `value`, of magnitude `limit` or more. */

@@ -14,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIGN ((size_t)64)
-#define CHUNK ((size_t)16 << 10)
-#define BIG   ((size_t)4 << 10)
+#define ALIGN   ((size_t)64)
+#define CHUNK   ((size_t)16 << 10)
+#define BIG     ((size_t)4 << 10)
+#define CLEARED ((size_t)1 << 20) /* bytes between two questions whether to stop */
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SEPARATE true
@@ -165,9 +166,13 @@ void *pe_arena_array(struct pe_arena *arena, size_t n, size_t size, struct pe_er
     if (!pe_size_product(factors, 2, &bytes)) {
         bytes = SIZE_MAX;
     }
-    void *array = pe_arena_alloc(arena, bytes, err);
-    if (array) {
-        memset(array, 0, bytes);
+    unsigned char *array = pe_arena_alloc(arena, bytes, err);
+    for (size_t done = 0, step; array && done < bytes; done += step) {
+        step = bytes - done < CLEARED ? bytes - done : CLEARED;
+        memset(array + done, 0, step);
+        if (pe_error_poll(err)) {
+            return NULL;
+        }
     }
     return array;
 }

@@ -33,6 +33,7 @@ static const struct {
     [PE_ERR_UNSUPPORTED] = {"unsupported", "operation not supported by this encoding"},
     [PE_ERR_LIMIT] = {"limit", "over a limit"},
     [PE_ERR_MEMORY] = {"memory", "out of memory"},
+    [PE_ERR_STOPPED] = {"stopped", "ended early"},
 };
 
 const char *pe_version(void) {
@@ -107,6 +108,17 @@ int pe_fail_limit(struct pe_error *err, const char *path, const char *name, uint
     err->limit_name = name;
     err->limit = limit;
     err->got = got;
+    return err->code;
+}
+
+bool pe_stop_asked(const struct pe_stop *stop) {
+    return stop && stop->asked(stop->context);
+}
+
+int pe_error_poll(struct pe_error *err) {
+    if (!err->code && pe_stop_asked(err->stop)) {
+        pe_fail(err, PE_ERR_STOPPED, "", "the work was stopped before its end");
+    }
     return err->code;
 }
 

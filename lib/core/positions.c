@@ -16,6 +16,7 @@
 #include "posenc.h"
 
 #include "core/number_array.h"
+#include "core/stop.h"
 
 #include <math.h>
 #include <string.h>
@@ -140,6 +141,9 @@ static int adopt(struct pe_positions *out, const struct pe_tensor *list, int axe
     const double *values = list->data;
     const size_t count = pe_tensor_count(list);
     for (size_t i = 0; i < count; i++) {
+        if (i % PE_STOP_ITEMS == 0 && pe_error_poll(err)) {
+            return err->code;
+        }
         if (position_check(values[i], err)) {
             char path[sizeof err->path];
             return pe_error_at(err, pe_tensor_index_text(list, i, path, sizeof path));
@@ -160,7 +164,9 @@ int pe_positions_tensor(struct pe_arena *arena, struct pe_positions *out, const 
     if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, tensor->rank, tensor->dim, err)) {
         return err->code;
     }
-    pe_dtype_load(tensor->dtype, tensor->data, pe_tensor_count(tensor), list.data);
+    if (pe_tensor_load(tensor, list.data, err)) {
+        return err->code;
+    }
     return adopt(out, &list, axes, err);
 }
 
@@ -213,6 +219,15 @@ int pe_positions_parse(struct pe_arena *arena, struct pe_positions *out, const c
         return err->code;
     }
     return adopt(out, &list, 1, err);
+}
+
+int pe_positions_fill(const struct pe_positions *positions, double *out, struct pe_error *err) {
+    size_t n = pe_positions_count(positions), axes = (size_t)positions->axes;
+    for (size_t first = 0, step; first < n && !pe_error_poll(err); first += step) {
+        step = pe_stop_step(n, first);
+        pe_positions_read(positions, first, step, out + first * axes);
+    }
+    return err->code;
 }
 
 void pe_positions_read(const struct pe_positions *positions, size_t first, size_t n, double *out) {

@@ -13,6 +13,7 @@
  *
  * Packed documents count from 0 in each; a grid [h, w] is walked row by row, one coordinate per axis.
  */
+#include "core/stop.h"
 #include "posenc_fields.h"
 
 #include <math.h>
@@ -134,13 +135,17 @@ static void cell_next(size_t *at, size_t axes, const size_t *size) {
     }
 }
 
-static void grid_fill(double *out, size_t cells, size_t axes, const size_t *size) {
+static int grid_fill(double *out, size_t cells, size_t axes, const size_t *size, struct pe_error *err) {
     size_t at[GRID_AXES_MAX] = {0};
     for (size_t t = 0; t < cells; t++, cell_next(at, axes, size)) {
+        if (t % PE_STOP_ITEMS == 0 && pe_error_poll(err)) {
+            return err->code;
+        }
         for (size_t a = 0; a < axes; a++) {
             out[t * axes + a] = (double)at[a];
         }
     }
+    return PE_OK;
 }
 
 static int grid_make(struct pe_arena *arena, struct pe_positions *out, const struct pe_tensor *grid,
@@ -165,7 +170,9 @@ static int grid_make(struct pe_arena *arena, struct pe_positions *out, const str
     if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, 2, (size_t[]){cells, axes}, err)) {
         return pe_error_at(err, "grid");
     }
-    grid_fill(list.data, cells, axes, size);
+    if (grid_fill(list.data, cells, axes, size, err)) {
+        return err->code;
+    }
     *out = (struct pe_positions){.length = cells, .axes = (int)axes, .list = list.data, .by_rule = true};
     return PE_OK;
 }
@@ -174,6 +181,9 @@ static int grid_make(struct pe_arena *arena, struct pe_positions *out, const str
 static int mask_check(const struct pe_tensor *mask, const double *values, struct pe_error *err) {
     const size_t count = pe_tensor_count(mask);
     for (size_t i = 0; i < count; i++) {
+        if (i % PE_STOP_ITEMS == 0 && pe_error_poll(err)) {
+            return err->code;
+        }
         if (values[i] == 0 || values[i] == 1) {
             continue;
         }
@@ -186,11 +196,14 @@ static int mask_check(const struct pe_tensor *mask, const double *values, struct
 }
 
 /* One row of a mask [T] becomes its positions [T], in place. */
-static void mask_apply(double *row, size_t length, int rule, double padding_idx) {
+static void mask_apply(double *row, size_t length, int rule, double padding_idx, struct pe_error *err) {
     double seen = 0; /* c_t */
     for (size_t t = 0; t < length; t++) {
         const double token = row[t];
         seen += token;
+        if (t % PE_STOP_ITEMS == 0 && pe_error_poll(err)) {
+            return;
+        }
         switch (rule) {
         case PE_POSITION_RULE_ROBERTA:
         case PE_POSITION_RULE_FAIRSEQ:
@@ -256,14 +269,16 @@ static int mask_make(struct pe_arena *arena, struct pe_positions *out, const str
         return pe_error_at(err, "mask");
     }
     double *values = list.data;
-    pe_dtype_load(mask->dtype, mask->data, pe_tensor_count(mask), values);
-    if (mask_check(mask, values, err)) {
+    if (pe_tensor_load(mask, values, err) || mask_check(mask, values, err)) {
         return err->code;
     }
     const size_t batch = mask->rank == 2 ? mask->dim[0] : 0, length = mask->dim[mask->rank - 1];
     const double padding_idx = given(rule, ROW_PADDING_IDX) ? (double)rule->padding_idx : 1;
     for (size_t b = 0; length && b < (batch ? batch : 1); b++) { /* [B, 0] may have any B */
-        mask_apply(values + b * length, length, rule->rule, padding_idx);
+        mask_apply(values + b * length, length, rule->rule, padding_idx, err);
+    }
+    if (err->code) {
+        return err->code;
     }
     *out =
         (struct pe_positions){.batch = batch, .length = length, .axes = 1, .list = values, .by_rule = true};
@@ -278,7 +293,8 @@ static int lengths_make(struct pe_arena *arena, struct pe_positions *out, const 
     const size_t n = lengths->dim[0];
     size_t total = 0, length = 0;
     for (size_t i = 0; i < n; i++) {
-        if (size_read(lengths, i, "lengths", &length, err)) {
+        if (size_read(lengths, i, "lengths", &length, err) ||
+            (i % PE_STOP_ITEMS == 0 && pe_error_poll(err))) {
             return err->code;
         }
         total = length <= SIZE_MAX - total ? total + length : SIZE_MAX;
@@ -288,11 +304,15 @@ static int lengths_make(struct pe_arena *arena, struct pe_positions *out, const 
         return pe_error_at(err, "lengths");
     }
     double *next = list.data;
+    size_t done = 0;
     for (size_t i = 0; i < n; i++) {
         if (size_read(lengths, i, "lengths", &length, err)) {
             return err->code;
         }
-        for (size_t t = 0; t < length; t++) {
+        for (size_t t = 0; t < length; t++, done++) {
+            if (done % PE_STOP_ITEMS == 0 && pe_error_poll(err)) {
+                return err->code;
+            }
             *next++ = (double)t;
         }
     }

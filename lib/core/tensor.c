@@ -6,6 +6,7 @@
  * serves every element type; no type holds a number that a double cannot.
  */
 #include "core/dtype.h"
+#include "core/stop.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,6 +80,11 @@ static int overflow_check(const struct pe_tensor *in, size_t first, const double
     return PE_OK;
 }
 
+/* At the first of BUFFER elements. */
+static bool asked_to_stop(size_t first, struct pe_error *err) {
+    return first % PE_STOP_ITEMS == 0 && pe_error_poll(err);
+}
+
 static const unsigned char *element(const struct pe_tensor *tensor, size_t i) {
     return (const unsigned char *)tensor->data + i * pe_dtype_size(tensor->dtype);
 }
@@ -101,13 +107,22 @@ int pe_tensor_convert(struct pe_arena *arena, struct pe_tensor *out, const struc
     for (size_t first = 0, n; first < count; first += n) {
         n = count - first < BUFFER ? count - first : BUFFER;
         pe_dtype_load(in->dtype, element(in, first), n, buffer);
-        if (overflow_check(in, first, buffer, n, dtype, err)) {
+        if (overflow_check(in, first, buffer, n, dtype, err) || asked_to_stop(first, err)) {
             return err->code;
         }
         pe_dtype_store(dtype, buffer, n, (unsigned char *)copy.data + first * size);
     }
     *out = copy;
     return PE_OK;
+}
+
+int pe_tensor_load(const struct pe_tensor *tensor, double *out, struct pe_error *err) {
+    const size_t count = pe_tensor_count(tensor);
+    for (size_t first = 0, n; first < count && !pe_error_poll(err); first += n) {
+        n = pe_stop_step(count, first);
+        pe_dtype_load(tensor->dtype, element(tensor, first), n, out + first);
+    }
+    return err->code;
 }
 
 /* values [n] are elements first .. of the tensor. */
@@ -129,7 +144,7 @@ static int finite_check(const struct pe_tensor *tensor, size_t first, const doub
 int pe_tensor_check_finite(const struct pe_tensor *tensor, bool allow_minus_inf, struct pe_error *err) {
     const size_t count = pe_tensor_count(tensor);
     double buffer[BUFFER] = {0};
-    for (size_t first = 0, n; first < count && !err->code; first += n) {
+    for (size_t first = 0, n; first < count && !err->code && !asked_to_stop(first, err); first += n) {
         n = count - first < BUFFER ? count - first : BUFFER;
         pe_dtype_load(tensor->dtype, element(tensor, first), n, buffer);
         (void)finite_check(tensor, first, buffer, n, allow_minus_inf, err);

@@ -118,7 +118,9 @@ static int learned_admit(const struct pe_plan_view *view, const struct pe_positi
         rule.max = (double)((int64_t)table_rows(learned->table.tensor) - 1 - learned->offset);
     }
     struct pe_stray stray;
-    return pe_positions_stray(positions, &rule, &stray) ? stray_fail(learned, positions, &stray, err) : PE_OK;
+    return pe_positions_stray(positions, &rule, err->stop, &stray)
+               ? stray_fail(learned, positions, &stray, err)
+               : PE_OK;
 }
 
 /* The row at or below a position and how far above it the position lies, in [0, 1]. False: no row, zeros. */
@@ -212,6 +214,9 @@ static int learned_fits(const struct pe_plan_view *view, const struct pe_positio
     size_t n = pe_positions_count(positions);
     for (size_t i = 0; i < n; i = run_end(learned, positions, i)) {
         int64_t rows = rows_taken(learned, positions, i);
+        if (pe_error_poll(err)) {
+            return err->code;
+        }
         if (rows == ROWS_BEFORE || rows == ROWS_AFTER) {
             continue;
         }

@@ -66,7 +66,7 @@ static int naive_admit(const struct pe_plan_view *view, const struct pe_position
     int bits = naive->d_model < 54 ? (int)naive->d_model : 54;
     struct pe_admit rule = {.whole = true, .min = 0, .max = ldexp(1, bits) - 1};
     struct pe_stray stray;
-    if (!pe_positions_stray(positions, &rule, &stray)) {
+    if (!pe_positions_stray(positions, &rule, err->stop, &stray)) {
         return PE_OK;
     }
     char path[64];
@@ -86,7 +86,7 @@ static int naive_fits(const struct pe_plan_view *view, const struct pe_positions
     double most = nextafter(limit * unit, 0);
     struct pe_admit rule = {.min = -most, .max = most};
     struct pe_stray stray;
-    if (!pe_positions_stray(positions, &rule, &stray)) {
+    if (!pe_positions_stray(positions, &rule, err->stop, &stray)) {
         return PE_OK;
     }
     return pe_positions_overflow(positions, stray.index, stray.position / unit, dtype, limit, err);

@@ -56,7 +56,7 @@ static int random_admit(const struct pe_plan_view *view, const struct pe_positio
     (void)view;
     struct pe_admit rule = {.whole = true, .min = -PE_POSITION_MAX, .max = PE_POSITION_MAX};
     struct pe_stray stray;
-    if (!pe_positions_stray(positions, &rule, &stray)) {
+    if (!pe_positions_stray(positions, &rule, err->stop, &stray)) {
         return PE_OK;
     }
     char path[64];

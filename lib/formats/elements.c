@@ -9,6 +9,8 @@
  */
 #include "formats/elements.h"
 
+#include "core/stop.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -117,6 +119,9 @@ int pe_elements_read(struct pe_arena *arena, struct pe_tensor *out, const struct
         const unsigned char *at = (const unsigned char *)bytes + walk.at * elements->size;
         unsigned char *to = (unsigned char *)out->data + i * size;
         double number = 0;
+        if (i % PE_STOP_ITEMS == 0 && pe_error_poll(err)) {
+            return err->code;
+        }
         if (is_float) {
             bits_store(to, size, bits_load(at, size, elements->big_endian));
         } else if (number_load(elements, at, &number, err) == PE_OK) {

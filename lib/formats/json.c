@@ -6,6 +6,7 @@
  */
 #include "formats/json.h"
 
+#include "core/stop.h"
 #include "core/utf8.h"
 
 #include <string.h>
@@ -19,8 +20,16 @@ int pe_json_fail(struct pe_json *json, const char *wanted) {
                    *json->at, at, wanted);
 }
 
+/* Some may be as long as the body of a request. */
+static bool asked_to_stop(const struct pe_json *json, size_t n) {
+    return n % PE_STOP_ITEMS == 0 && pe_error_poll(json->err);
+}
+
 void pe_json_space(struct pe_json *json) {
-    while (json->at < json->end && *json->at && strchr(" \t\n\r", *json->at)) {
+    for (size_t n = 1; json->at < json->end && *json->at && strchr(" \t\n\r", *json->at); n++) {
+        if (asked_to_stop(json, n)) {
+            return;
+        }
         json->at++;
     }
 }
@@ -97,8 +106,11 @@ int pe_json_text(struct pe_json *json, const char **text, const char *wanted) {
         return json->err->code;
     }
     *text = json->texts;
-    while (json->at < json->end && *json->at != '"') {
+    for (size_t n = 0; json->at < json->end && *json->at != '"'; n++) {
         uint32_t code;
+        if (asked_to_stop(json, n)) {
+            return json->err->code;
+        }
         size_t length = pe_utf8_read((const char *)json->at, (size_t)(json->end - json->at), &code);
         if (length == 0 || *json->at < 0x20) {
             return pe_json_fail(json, "a character of UTF-8 that is not a control character");

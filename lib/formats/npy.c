@@ -23,6 +23,7 @@
 #define MAGIC       "\x93NUMPY"
 #define MAGIC_BYTES 6
 #define ALIGNMENT   64
+#define HEADER_MAX  (1 << 20) /* NumPy itself reads no more than 10000 unless told to */
 
 struct scan {
     const char *start, *at, *end; /* of the header */
@@ -291,6 +292,10 @@ static int scan_open(struct scan *scan, const unsigned char *bytes, size_t n) {
     if (length > n - begin) {
         return pe_fail(scan->err, PE_ERR_FORMAT, "", "the npy header has %zu bytes, but only %zu follow",
                        length, n - begin);
+    }
+    if (length > HEADER_MAX) {
+        return pe_fail(scan->err, PE_ERR_FORMAT, "", "the npy header has %zu bytes, at most %d are allowed",
+                       length, HEADER_MAX);
     }
     scan->start = scan->at = (const char *)bytes + begin;
     scan->end = scan->start + length;

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #define HEADER_MAX   100000000 /* of the reference implementation */
+#define COUNT_MAX    65536     /* tensors, and keys of metadata: they are sorted in one go */
 #define PREFIX_BYTES 8
 #define SHOWN        64 /* bytes of a name in a message, at most */
 
@@ -174,11 +175,23 @@ static int tensor_check(struct reader *reader, const struct tensor *tensor) {
     return PE_OK;
 }
 
+/* One more of n: models have some thousands. */
+static int count_check(struct reader *reader, size_t n, const char *what) {
+    if (n < COUNT_MAX) {
+        return PE_OK;
+    }
+    return pe_fail(reader->json.err, PE_ERR_FORMAT, "", "the safetensors header has more than %d %s",
+                   COUNT_MAX, what);
+}
+
 static int scan_metadata_item(struct pe_json *json, void *context) {
     struct reader *reader = context;
     const char *key, *value;
     if (pe_json_text(json, &key, "a key in quotes") || pe_json_expect(json, ':', "a colon") ||
         pe_json_text(json, &value, "a text of __metadata__")) {
+        return reader->json.err->code;
+    }
+    if (count_check(reader, reader->n_keys, "keys of metadata")) {
         return reader->json.err->code;
     }
     if (reader->keys) {
@@ -202,7 +215,8 @@ static int scan_header_item(struct pe_json *json, void *context) {
         reader->has_metadata = true;
         return pe_json_object(json, scan_metadata_item, reader);
     }
-    if (pe_json_object(json, scan_tensor_item, &tensor) || tensor_check(reader, &tensor)) {
+    if (pe_json_object(json, scan_tensor_item, &tensor) || tensor_check(reader, &tensor) ||
+        count_check(reader, reader->n_entries, "tensors")) {
         return reader->json.err->code;
     }
     if (reader->entries) {

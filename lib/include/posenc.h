@@ -76,19 +76,33 @@ enum pe_code {
     PE_ERR_UNSUPPORTED,   /* this encoding cannot do this operation */
     PE_ERR_LIMIT,         /* over a limit on size, memory or work */
     PE_ERR_MEMORY,        /* the system has no memory left */
+    PE_ERR_STOPPED,       /* it was asked to end early, see struct pe_stop */
     PE_ERR_COUNT,
     PE_ERR_HOST = 100 /* programs that embed the library number their own codes from here */
 };
 
+/* Should long work end early? Whoever gives one is asked again and again, from every thread that works for
+ * him, until he says yes; then he must stay with it. A VIEW, as is its context. */
+struct pe_stop {
+    bool (*asked)(void *context);
+    void *context;
+};
+PE_API bool pe_stop_asked(const struct pe_stop *stop); /* NULL: never */
+
 /* One failure. Zero is "none". The path names the field as the caller wrote it, e.g. `encoding.base`,
  * `embeddings[1][3]`; "" is the whole. For PE_ERR_LIMIT, limit and got hold the two numbers and limit_name
- * (static text or NULL) says which limit it was. */
+ * (static text or NULL) says which limit it was.
+ *
+ * Being stopped is a failure, too: where `stop` is set, every function that takes the error and may be long
+ * asks it at least every few milliseconds, and fails with PE_ERR_STOPPED; so does work that was opened with
+ * it, whose results then mean nothing. */
 struct pe_error {
     int code;
     char path[160];
     char text[320];
     const char *limit_name;
     uint64_t limit, got;
+    const struct pe_stop *stop; /* VIEW; NULL: nothing stops it */
 };
 
 /* Sets err unless it already holds a failure; returns the code that err now holds. `path` may be "". Path and
@@ -97,6 +111,8 @@ PE_API int pe_fail(struct pe_error *err, int code, const char *path, const char 
 /* The same for a limit: `name` is kept by reference and must be static. */
 PE_API int pe_fail_limit(struct pe_error *err, const char *path, const char *name, uint64_t limit,
                          uint64_t got, const char *format, ...) PE_PRINTF(6, 7);
+/* PE_ERR_STOPPED when err->stop asks for it. Returns err->code. */
+PE_API int pe_error_poll(struct pe_error *err);
 /* Puts `segment` before the path: a layer adds only what it knows. Returns err->code. */
 PE_API int pe_error_at(struct pe_error *err, const char *segment);
 /* "range", "unknown_field" ...: the slug of a code; NULL for a code that is not the library's. */
@@ -167,6 +183,8 @@ PE_API size_t pe_tensor_count(const struct pe_tensor *tensor); /* number of elem
 PE_API size_t pe_tensor_bytes(const struct pe_tensor *tensor);
 /* a*b*c... with overflow told apart: false when the product does not fit size_t. */
 PE_API bool pe_size_product(const size_t *factors, size_t n, size_t *product);
+/* All elements as doubles. */
+PE_API int pe_tensor_load(const struct pe_tensor *tensor, double *out, struct pe_error *err) PE_CHECKED;
 /* out becomes an ARENA tensor of that shape, elements not cleared. */
 PE_API int pe_tensor_alloc(struct pe_arena *arena, struct pe_tensor *out, enum pe_dtype dtype, int rank,
                            const size_t *dim, struct pe_error *err) PE_CHECKED;
@@ -236,6 +254,9 @@ PE_API int pe_positions_make(struct pe_arena *arena, struct pe_positions *out,
                              const struct pe_positions_rule *rule, struct pe_error *err) PE_CHECKED;
 /* Positions first .. first+n-1 of the flattened [B*T, axes] into out [n, axes]. */
 PE_API void pe_positions_read(const struct pe_positions *positions, size_t first, size_t n, double *out);
+/* All of them. */
+PE_API int pe_positions_fill(const struct pe_positions *positions, double *out,
+                             struct pe_error *err) PE_CHECKED;
 
 /* ---- Encodings ---------------------------------------------------------------------------------------- */
 
@@ -311,14 +332,16 @@ PE_API size_t pe_plan_width(const struct pe_plan *plan); /* width of a vector; 0
 /* Everything that can fail has happened and all memory is reserved; the plan, tensors and positions that the
  * work was opened with are VIEWS and must outlive it, as must the arena. The parts are independent, may run
  * in any order on any threads, each once; their number does not depend on the number of threads, so neither
- * do the bits. */
+ * do the bits. A part may be long, and asks `stop` while it runs. */
 struct pe_work {
     size_t n_parts;
     double cost_ns; /* a rough estimate of the whole, on one core */
     const void *state;
     void (*run)(const void *state, size_t part);
+    const struct pe_stop *stop; /* VIEW: that of the error it was opened with */
 };
-PE_API void pe_work_run(const struct pe_work *work); /* all parts, on this thread */
+/* All parts, on this thread. false: it was stopped, by the `stop` of the error that it was opened with. */
+PE_API bool pe_work_run(const struct pe_work *work);
 
 /* ---- Operations --------------------------------------------------------------------------------------- */
 

@@ -26,6 +26,7 @@ struct pe_gemm {
     double alpha;
     struct pe_const_matrix a, b;
     struct pe_matrix c;
+    const struct pe_stop *stop; /* asked between tiles, whose sizes follow from m, n and k alone; or NULL */
 };
 
 #define PE_GEMM_MAX ((size_t)INT32_MAX)

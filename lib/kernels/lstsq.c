@@ -85,14 +85,14 @@ static void norms_update(const struct pe_lstsq *p, const struct factors *f, size
 }
 
 /* a becomes R above the diagonal, b becomes Q^T b. */
-static void factor_a(struct pe_lstsq *p, const struct factors *f) {
+static void factor_a(struct pe_lstsq *p, const struct factors *f, const struct pe_stop *stop) {
     size_t longest = p->m > p->n ? p->m : p->n;
     double least = 0;
     for (size_t j = 0; j < p->n; j++) {
         p->order[j] = j;
         f->norm[j] = f->reference[j] = pe_vector_dot(p->a + j * p->m, p->a + j * p->m, p->m);
     }
-    for (p->rank = 0; p->rank < rank_most(p->m, p->n); p->rank++) {
+    for (p->rank = 0; p->rank < rank_most(p->m, p->n) && !pe_stop_asked(stop); p->rank++) {
         size_t k = p->rank, pivot = k;
         for (size_t j = k + 1; j < p->n; j++) {
             pivot = f->norm[j] > f->norm[pivot] ? j : pivot;
@@ -118,9 +118,9 @@ static void factor_a(struct pe_lstsq *p, const struct factors *f) {
 }
 
 /* s = R^T, then its factors: column i of s has S above the diagonal and the reflection from it on. */
-static void factor_r(const struct pe_lstsq *p, const struct factors *f) {
+static void factor_r(const struct pe_lstsq *p, const struct factors *f, const struct pe_stop *stop) {
     size_t n = p->n, r = p->rank;
-    for (size_t i = 0; i < r; i++) {
+    for (size_t i = 0; i < r && !pe_stop_asked(stop); i++) {
         double *column = f->s + i * n;
         memset(column, 0, i * sizeof *column);
         column[i] = f->diagonal[i];
@@ -128,7 +128,7 @@ static void factor_r(const struct pe_lstsq *p, const struct factors *f) {
             column[j] = p->a[j * p->m + i];
         }
     }
-    for (size_t i = 0; i < r; i++) {
+    for (size_t i = 0; i < r && !pe_stop_asked(stop); i++) {
         double *v = f->s + i * n + i;
         struct reflection h = reflection_make(v, n - i);
         f->diagonal[i] = h.diagonal;
@@ -154,7 +154,7 @@ static void solve(const struct pe_lstsq *p, const struct factors *f, const doubl
     }
 }
 
-void pe_lstsq_run(struct pe_lstsq *p) {
+void pe_lstsq_run(struct pe_lstsq *p, const struct pe_stop *stop) {
     size_t n = p->n;
     double *at = p->scratch;
     struct factors f = {.diagonal = at,
@@ -163,9 +163,9 @@ void pe_lstsq_run(struct pe_lstsq *p) {
                         .reference = at + 3 * n,
                         .row = at + 4 * n,
                         .s = at + 5 * n};
-    factor_a(p, &f);
-    factor_r(p, &f);
-    for (size_t i = 0; i < p->n_right; i++) {
+    factor_a(p, &f, stop);
+    factor_r(p, &f, stop);
+    for (size_t i = 0; i < p->n_right && !pe_stop_asked(stop); i++) {
         solve(p, &f, p->b + i * p->m, p->x + i * n);
     }
 }

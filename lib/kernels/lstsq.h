@@ -20,6 +20,7 @@ struct pe_lstsq {
 
 /* The count of numbers; false when it does not fit. */
 bool pe_lstsq_scratch(size_t m, size_t n, size_t *count);
-void pe_lstsq_run(struct pe_lstsq *problem);
+/* Asks `stop` (or NULL) at every column; when that wants an end, x is not complete. */
+void pe_lstsq_run(struct pe_lstsq *problem, const struct pe_stop *stop);
 
 #endif

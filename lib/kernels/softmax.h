@@ -13,9 +13,11 @@ struct pe_softmax {
     enum pe_dtype dtype;
     size_t n, first, end;
     const void *bias, *hidden;
+    const struct pe_stop *stop; /* asked between passes over the row; or NULL */
 };
 
-/* The row becomes exp(x_j - max x) / sum. Entries that are not visible become 0; when none is, all do. */
+/* The row becomes exp(x_j - max x) / sum. Entries that are not visible become 0; when none is, all do. When
+ * it is stopped the row holds anything. */
 void pe_softmax_run(const struct pe_softmax *softmax, void *row);
 
 #endif

@@ -99,8 +99,14 @@ static void NAMED(softmax)(const struct pe_softmax *s, void *numbers) {
     }
     memset(row, 0, s->first * sizeof *row);
     memset(row + s->end, 0, (s->n - s->end) * sizeof *row);
+    if (pe_stop_asked(s->stop)) {
+        return;
+    }
     for (size_t j = 0; j < n; j++) {
         seen[j] = NAMED(power)(seen[j] - most);
+    }
+    if (pe_stop_asked(s->stop)) {
+        return;
     }
     REAL share = (REAL)(1 / NAMED(sum)(seen, n));
     for (size_t j = 0; j < n; j++) {

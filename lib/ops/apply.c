@@ -36,6 +36,7 @@ struct apply {
     size_t batch, length, width; /* positions per sequence: batch 1 and length B*T */
     size_t part_rows;
     double scale;
+    const struct pe_stop *stop;
 };
 
 /* One run of n numbers from element `first` of x and out; added is real, or NULL. */
@@ -55,6 +56,21 @@ static void run_add(const struct apply *op, size_t first, const void *added, siz
     }
 }
 
+/* The vectors of rows first .. first+n-1. */
+static void run_encode(const struct apply *op, size_t first, size_t n, void *out) {
+    const struct pe_rows rows = {
+        .plan = op->plan, .positions = &op->positions, .dtype = op->real, .stop = op->stop};
+    pe_rows_encode(&rows, first, n, out);
+}
+
+/* A run that may be a long one: a row can be as wide as the memory of the request. */
+static void run_sequence(const struct apply *op, size_t first, const unsigned char *added, size_t n) {
+    for (size_t i = 0, step; i < n && !pe_stop_asked(op->stop); i += step) {
+        step = pe_stop_step(n, i);
+        run_add(op, first + i, added ? added + i * op->real_size : NULL, step);
+    }
+}
+
 static void apply_part(const void *state, size_t part) {
     const struct apply *op = state;
     size_t row = part * op->part_rows;
@@ -63,10 +79,10 @@ static void apply_part(const void *state, size_t part) {
     unsigned char *added = NULL;
     if (op->plan) {
         added = op->added ? op->added + first * op->real_size : op->out + first * op->size;
-        pe_encode_rows(op->plan, &op->positions, op->real, row, rows, added);
+        run_encode(op, row, rows, added);
     }
-    for (size_t b = op->batch; b-- > 0;) {
-        run_add(op, b * op->length * op->width + first, added, n);
+    for (size_t b = op->batch; b-- > 0 && !pe_stop_asked(op->stop);) {
+        run_sequence(op, b * op->length * op->width + first, added, n);
     }
 }
 
@@ -89,6 +105,9 @@ static int overflow_search(const struct apply *op, const struct pe_tensor *embed
     for (size_t i = 0, step; i < count; i += step) {
         size_t at = i % period;
         step = period - at < CHUNK ? period - at : CHUNK;
+        if (pe_error_poll(err)) {
+            return err->code;
+        }
         run_add(op, i, op->plan ? op->added + at * op->real_size : NULL, step);
         pe_dtype_load(op->dtype, op->out + i * op->size, step, chunk);
         for (size_t j = 0; j < step; j++) {
@@ -121,14 +140,14 @@ static int overflow_check(struct pe_arena *arena, struct apply *op, const struct
     }
     double limit = narrow ? pe_dtype_overflow(op->dtype) : pe_vector_limit(op->real);
     double room = limit * (1 - SLACK) - x->largest * fabs(op->scale); /* minus infinity at worst */
-    if (room > 0 && (!op->plan || pe_encoding_below(op->plan, &op->positions, room))) {
+    if (room > 0 && (!op->plan || pe_encoding_below(op->plan, &op->positions, room, err->stop))) {
         return PE_OK;
     }
     if (op->plan && !op->added && added_open(arena, op, err)) {
         return err->code;
     }
     if (op->plan) {
-        pe_encode_rows(op->plan, &op->positions, op->real, 0, op->length, op->added);
+        run_encode(op, 0, op->length, op->added);
     }
     return overflow_search(op, &x->tensor, err);
 }
@@ -210,6 +229,7 @@ static int rows_read(const struct pe_apply_args *args, struct apply *op, struct 
 static int apply_fill(struct pe_arena *arena, struct apply *op, struct pe_tensor *out,
                       const struct pe_apply_args *args, struct pe_error *err) {
     const struct pe_tensor *x = args->embeddings;
+    op->stop = err->stop;
     op->dtype = args->dtype ? args->dtype : x->dtype;
     op->real = op->dtype == PE_DTYPE_F64 ? PE_DTYPE_F64 : PE_DTYPE_F32;
     op->real_size = pe_dtype_size(op->real);
@@ -255,6 +275,7 @@ int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor
         .cost_ns = cost_ns(op),
         .state = op,
         .run = apply_part,
+        .stop = err->stop,
     };
     return PE_OK;
 }

@@ -141,6 +141,9 @@ int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_at
         return err->code;
     }
     struct pe_attention *a = pe_arena_array(arena, 1, sizeof *a, err);
+    if (a) {
+        a->stop = err->stop;
+    }
     if (!a || pe_attention_read(arena, a, &args, err)) {
         return err->code;
     }
@@ -154,6 +157,7 @@ int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_at
         .cost_ns = cost_ns(a),
         .state = a,
         .run = pe_attention_part,
+        .stop = err->stop,
     };
     return PE_OK;
 }

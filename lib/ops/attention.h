@@ -65,6 +65,7 @@ struct pe_attention {
     /* A unit is `unit_heads` heads of one sequence; either it is cut into blocks of rows, or several make a
      * part. */
     size_t unit_heads, units, block_rows, blocks, part_units;
+    const struct pe_stop *stop;
 };
 
 /* Reads and checks all inputs; fills everything up to mask. */

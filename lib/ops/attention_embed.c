@@ -100,11 +100,23 @@ static int position_source(struct pe_reader *r, struct source *out, const struct
         pe_tensor_alloc(r->arena, &p, a->real, 2, (size_t[2]){n, width}, err)) {
         return err->code;
     }
-    pe_encode_rows(plan, positions, a->real, 0, n, p.data);
+    const struct pe_rows rows = {.plan = plan, .positions = positions, .dtype = a->real, .stop = err->stop};
+    pe_rows_encode(&rows, 0, n, p.data);
     *out = (struct source){.data = p.data,
                            .batch = positions->batch > 1 ? a->keys * width : 0,
-                           .largest = pe_vector_largest(a->real, p.data, n * width, false)};
-    return PE_OK;
+                           .largest = pe_largest_find(a->real, p.data, n * width, false, err)};
+    return err->code;
+}
+
+/* out = x + p, [n] each. */
+static int add(enum pe_dtype real, unsigned char *out, const unsigned char *x, const unsigned char *p,
+               size_t n, struct pe_error *err) {
+    size_t item = pe_dtype_size(real);
+    for (size_t i = 0, step; i < n && !pe_error_poll(err); i += step) {
+        step = pe_stop_step(n, i);
+        pe_vector_add(real, out + i * item, x + i * item, p + i * item, step);
+    }
+    return err->code;
 }
 
 /* x + p. */
@@ -117,12 +129,15 @@ static int sum_source(struct pe_reader *r, struct source *out, const struct sour
         return pe_error_at(err, "embeddings");
     }
     for (size_t b = 0; n && b < a->batch; b++) { /* [B, 0, D] may have any B */
-        pe_vector_add(a->real, (unsigned char *)sum.data + b * n * a->real_size,
-                      x->data + b * x->batch * a->real_size, p->data + b * p->batch * a->real_size, n);
+        if (add(a->real, (unsigned char *)sum.data + b * n * a->real_size,
+                x->data + b * x->batch * a->real_size, p->data + b * p->batch * a->real_size, n, err)) {
+            return err->code;
+        }
     }
-    *out = (struct source){
-        .data = sum.data, .batch = n, .largest = pe_vector_largest(a->real, sum.data, a->batch * n, false)};
-    return PE_OK;
+    *out = (struct source){.data = sum.data,
+                           .batch = n,
+                           .largest = pe_largest_find(a->real, sum.data, a->batch * n, false, err)};
+    return err->code;
 }
 
 static int embedded_stream(struct pe_reader *r, enum pe_stream_name name, const struct source *source,

@@ -14,6 +14,7 @@
  */
 #include "ops/attention.h"
 
+#include "core/stop.h"
 #include "kernels/vector.h"
 
 unsigned char *pe_block_place(const struct pe_attention_block *block, const struct pe_attention_rows *rows) {
@@ -36,6 +37,7 @@ void pe_block_multiply(const struct pe_attention_block *block, enum pe_stream_na
                        unsigned char *out) {
     const struct pe_attention *a = block->a;
     struct pe_gemm gemm = {.dtype = a->real,
+                           .stop = a->stop,
                            .b_transposed = true,
                            .m = block->n,
                            .n = a->keys,
@@ -59,8 +61,8 @@ const unsigned char *pe_block_bias(const struct pe_attention_block *block, size_
 /* scores [n, Tk] become weights. */
 static void block_softmax(const struct pe_attention_block *block, unsigned char *scores) {
     const struct pe_attention *a = block->a;
-    struct pe_softmax row = {.dtype = a->real, .n = a->keys};
-    for (size_t i = 0; i < block->n; i++) {
+    struct pe_softmax row = {.dtype = a->real, .n = a->keys, .stop = a->stop};
+    for (size_t i = 0; i < block->n && !pe_stop_asked(a->stop); i++) {
         row.bias = pe_block_bias(block, block->first + i);
         pe_mask_row(&a->mask, block->b, block->first + i, &row);
         pe_softmax_run(&row, scores + i * a->keys * a->real_size);
@@ -70,6 +72,7 @@ static void block_softmax(const struct pe_attention_block *block, unsigned char 
 static void block_output(const struct pe_attention_block *block, const unsigned char *weights) {
     const struct pe_attention *a = block->a;
     struct pe_gemm gemm = {.dtype = a->real,
+                           .stop = a->stop,
                            .m = block->n,
                            .n = a->value_width,
                            .k = a->keys,
@@ -87,8 +90,12 @@ static void block_store(const struct pe_attention_block *block, const struct pe_
         return;
     }
     unsigned char *real = pe_block_place(block, rows);
-    size_t item = (size_t)(real - rows->real) / a->real_size;
-    pe_vector_store(a->real, real, block->n * rows->width, a->dtype, rows->out + item * a->size);
+    unsigned char *out = rows->out + (size_t)(real - rows->real) / a->real_size * a->size;
+    size_t n = out == real ? 0 : block->n * rows->width;
+    for (size_t i = 0, step; i < n && !pe_stop_asked(a->stop); i += step) {
+        step = pe_stop_step(n, i);
+        pe_vector_store(a->real, real + i * a->real_size, step, a->dtype, out + i * a->size);
+    }
 }
 
 static void block_run(const struct pe_attention_block *block) {
@@ -114,6 +121,7 @@ static void block_run(const struct pe_attention_block *block) {
 static void stream_project(const struct pe_attention *a, const struct pe_stream *s, size_t b, size_t head) {
     size_t item = a->real_size;
     struct pe_gemm gemm = {.dtype = a->real,
+                           .stop = a->stop,
                            .m = s->rows,
                            .n = s->width,
                            .k = s->inner,
@@ -139,7 +147,7 @@ static void unit_run(const struct pe_attention *a, size_t unit, size_t first, si
     size_t units_per_batch = a->heads / a->unit_heads;
     size_t b = unit / units_per_batch, h = unit % units_per_batch * a->unit_heads;
     unit_project(a, b, h);
-    for (size_t i = 0; i < a->unit_heads; i++) {
+    for (size_t i = 0; i < a->unit_heads && !pe_stop_asked(a->stop); i++) {
         struct pe_attention_block block = {.a = a, .b = b, .h = h + i, .first = first, .n = n};
         block_run(&block);
     }
@@ -153,7 +161,8 @@ void pe_attention_part(const void *state, size_t part) {
         unit_run(a, part / a->blocks, first, n);
         return;
     }
-    for (size_t i = 0, unit = part * a->part_units; i < a->part_units && unit < a->units; i++, unit++) {
+    size_t unit = part * a->part_units;
+    for (size_t i = 0; i < a->part_units && unit < a->units && !pe_stop_asked(a->stop); i++, unit++) {
         unit_run(a, unit, 0, a->queries);
     }
 }

@@ -5,14 +5,16 @@
  */
 #include "ops/operand.h"
 
-#define ROWS_PER_READ 64          /* positions read at a time, on the stack */
-#define PART_BYTES    (256 << 10) /* of output in one part */
+#define ROWS_PER_READ 64                  /* positions read at a time, on the stack */
+#define READ_ITEMS    ((size_t)1 << 14)   /* numbers made of them, between two questions whether to stop */
+#define PART_BYTES    ((size_t)256 << 10) /* of output in one part */
 
 struct encode {
     const struct pe_plan *plan;
     struct pe_positions positions;
     struct pe_tensor out;
     size_t rows_per_part;
+    const struct pe_stop *stop;
 };
 
 int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
@@ -27,18 +29,24 @@ int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *posit
     return pe_positions_admit(plan, positions, dtype, "positions", err);
 }
 
+void pe_rows_encode(const struct pe_rows *rows, size_t first, size_t n, void *out) {
+    const struct pe_encoding *row = pe_plan_row(rows->plan);
+    const struct pe_plan_view *view = pe_plan_view(rows->plan);
+    size_t row_bytes = view->width * pe_dtype_size(rows->dtype);
+    size_t most = view->width && view->width < READ_ITEMS ? READ_ITEMS / view->width : 1;
+    most = most < ROWS_PER_READ ? most : ROWS_PER_READ;
+    double block[ROWS_PER_READ];
+    for (size_t done = 0, step; done < n && !pe_stop_asked(rows->stop); done += step) {
+        step = n - done < most ? n - done : most;
+        pe_positions_read(rows->positions, first + done, step, block);
+        row->encode(view, block, step, rows->dtype, (char *)out + done * row_bytes);
+    }
+}
+
 void pe_encode_rows(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                     size_t first, size_t n, void *out) {
-    const struct pe_encoding *row = pe_plan_row(plan);
-    const struct pe_plan_view *view = pe_plan_view(plan);
-    size_t row_bytes = view->width * pe_dtype_size(dtype);
-    double block[ROWS_PER_READ];
-    for (size_t done = 0; done < n;) {
-        size_t rows = n - done < ROWS_PER_READ ? n - done : ROWS_PER_READ;
-        pe_positions_read(positions, first + done, rows, block);
-        row->encode(view, block, rows, dtype, (char *)out + done * row_bytes);
-        done += rows;
-    }
+    struct pe_rows rows = {.plan = plan, .positions = positions, .dtype = dtype};
+    pe_rows_encode(&rows, first, n, out);
 }
 
 static void encode_part(const void *state, size_t part) {
@@ -47,8 +55,9 @@ static void encode_part(const void *state, size_t part) {
     size_t first = part * op->rows_per_part;
     size_t rows = n - first < op->rows_per_part ? n - first : op->rows_per_part;
     size_t row_bytes = op->out.dim[op->out.rank - 1] * pe_dtype_size(op->out.dtype);
-    pe_encode_rows(op->plan, &op->positions, op->out.dtype, first, rows,
-                   (char *)op->out.data + first * row_bytes);
+    const struct pe_rows all = {
+        .plan = op->plan, .positions = &op->positions, .dtype = op->out.dtype, .stop = op->stop};
+    pe_rows_encode(&all, first, rows, (char *)op->out.data + first * row_bytes);
 }
 
 int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *vectors,
@@ -71,19 +80,21 @@ int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tenso
         return err->code;
     }
     size_t row_bytes = width * pe_dtype_size(dtype);
-    *op = (struct encode){.plan = plan, .positions = *positions, .out = *vectors};
+    *op = (struct encode){.plan = plan, .positions = *positions, .out = *vectors, .stop = err->stop};
     op->rows_per_part = row_bytes && row_bytes < PART_BYTES ? PART_BYTES / row_bytes : 1;
     *work = (struct pe_work){
         .n_parts = n / op->rows_per_part + (n % op->rows_per_part != 0),
         .cost_ns = (double)n * pe_encoding_row_ns(plan),
         .state = op,
         .run = encode_part,
+        .stop = err->stop,
     };
     return PE_OK;
 }
 
-void pe_work_run(const struct pe_work *work) {
-    for (size_t part = 0; part < work->n_parts; part++) {
+bool pe_work_run(const struct pe_work *work) {
+    for (size_t part = 0; part < work->n_parts && !pe_stop_asked(work->stop); part++) {
         work->run(work->state, part);
     }
+    return !pe_stop_asked(work->stop);
 }

@@ -41,7 +41,7 @@ static const size_t *wholes_read(struct pe_arena *arena, const struct pe_tensor 
                                  struct pe_error *err) {
     size_t *out = pe_arena_array(arena, tensor->dim[0], sizeof *out, err);
     for (size_t i = 0; out && i < tensor->dim[0]; i++) {
-        if (whole_read(tensor, i, high, &out[i], err)) {
+        if (whole_read(tensor, i, high, &out[i], err) || (i % PE_STOP_ITEMS == 0 && pe_error_poll(err))) {
             return NULL;
         }
     }
@@ -144,6 +144,9 @@ static int keep_read(const struct pe_tensor *keep, enum pe_dtype real, unsigned 
         step = n - first < CHUNK ? n - first : CHUNK;
         pe_dtype_load(keep->dtype, (const unsigned char *)keep->data + first * pe_dtype_size(keep->dtype),
                       step, chunk);
+        if (pe_error_poll(err)) {
+            return err->code;
+        }
         for (size_t i = 0; i < step; i++) {
             if (chunk[i] != 0 && chunk[i] != 1) {
                 char path[sizeof err->path];

@@ -47,9 +47,26 @@ static int align(struct pe_arena *arena, struct pe_tensor *tensor, struct pe_err
     if (pe_tensor_alloc(arena, &copy, tensor->dtype, tensor->rank, tensor->dim, err)) {
         return err->code;
     }
-    memcpy(copy.data, tensor->data, pe_tensor_bytes(tensor));
+    const unsigned char *from = tensor->data;
+    size_t bytes = pe_tensor_bytes(tensor);
+    for (size_t done = 0, step; done < bytes && !pe_error_poll(err); done += step) {
+        step = pe_stop_step(bytes, done);
+        memcpy((unsigned char *)copy.data + done, from + done, step);
+    }
     *tensor = copy;
-    return PE_OK;
+    return err->code;
+}
+
+double pe_largest_find(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity,
+                       struct pe_error *err) {
+    const unsigned char *at = x;
+    double largest = 0;
+    for (size_t done = 0, step; done < n && !pe_error_poll(err); done += step) {
+        step = pe_stop_step(n, done);
+        largest = fmax(largest,
+                       pe_vector_largest(dtype, at + done * pe_dtype_size(dtype), step, skip_minus_infinity));
+    }
+    return largest;
 }
 
 int pe_operand_read(struct pe_arena *arena, struct pe_operand *out, const struct pe_tensor *in,
@@ -58,11 +75,11 @@ int pe_operand_read(struct pe_arena *arena, struct pe_operand *out, const struct
         return pe_error_at(err, rule->name);
     }
     size_t n = pe_tensor_count(&out->tensor);
-    out->largest = pe_vector_largest(rule->real, out->tensor.data, n, rule->minus_infinity);
+    out->largest = pe_largest_find(rule->real, out->tensor.data, n, rule->minus_infinity, err);
     if (isinf(out->largest) && pe_tensor_check_finite(&out->tensor, rule->minus_infinity, err)) {
         return pe_error_at(err, rule->name);
     }
-    return PE_OK;
+    return err->code;
 }
 
 bool pe_encoding_adds(const struct pe_encoding *row) {
@@ -114,8 +131,9 @@ int pe_positions_fit(const struct pe_positions *positions, size_t batch, size_t 
                    batch ? " or " : "", batch ? wanted : "");
 }
 
-bool pe_encoding_below(const struct pe_plan *plan, const struct pe_positions *positions, double limit) {
-    struct pe_error over = {0};
+bool pe_encoding_below(const struct pe_plan *plan, const struct pe_positions *positions, double limit,
+                       const struct pe_stop *stop) {
+    struct pe_error over = {.stop = stop};
     const struct pe_encoding *row = pe_plan_row(plan);
     if (pe_positions_count(positions) == 0 || !row->fits) {
         return limit > 1;
@@ -138,5 +156,5 @@ int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *po
     if (row->fits && isfinite(limit) && row->fits(view, positions, dtype, limit, err)) {
         return pe_error_at(err, field);
     }
-    return PE_OK;
+    return pe_error_poll(err); /* a search that was stopped finds nothing */
 }

@@ -5,6 +5,7 @@
 #ifndef PE_OPERAND_H
 #define PE_OPERAND_H
 
+#include "core/stop.h"
 #include "encodings/encoding.h"
 
 /* A caller's struct of arguments, which may be older (shorter) or newer than ours, into ours [size bytes];
@@ -41,7 +42,22 @@ int pe_positions_fit(const struct pe_positions *positions, size_t batch, size_t 
 /* Does the encoding take these positions, and do its vectors fit the dtype? Errors are at `field`. */
 int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                        const char *field, struct pe_error *err);
-/* Is every |value| of the vectors of these positions, which were admitted, below limit? */
-bool pe_encoding_below(const struct pe_plan *plan, const struct pe_positions *positions, double limit);
+/* Is every |value| of the vectors of these positions, which were admitted, below limit? false also when
+ * `stop` asked for an end. */
+bool pe_encoding_below(const struct pe_plan *plan, const struct pe_positions *positions, double limit,
+                       const struct pe_stop *stop);
+/* encode.c: rows first .. first+n-1 of the vectors into out [n, D]. What is not done when `stop` asks for an
+ * end is left as it was. */
+struct pe_rows {
+    const struct pe_plan *plan;
+    const struct pe_positions *positions;
+    enum pe_dtype dtype;
+    const struct pe_stop *stop;
+};
+void pe_rows_encode(const struct pe_rows *rows, size_t first, size_t n, void *out);
+/* The largest |x| of [n] numbers, as pe_vector_largest; any number when err->stop asks for an end, and then
+ * err says so. */
+double pe_largest_find(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity,
+                       struct pe_error *err);
 
 #endif

@@ -11,8 +11,8 @@
  *
  * Other encodings have no such map. The best one is fitted, M = argmin sum over p of |M.PE(p) - PE(p+k)|^2,
  * of smallest norm where there are several: with fewer positions than columns any table can be fitted, which
- * says nothing; the residual over more of them tells. The work is cubic, and one part that
- * nothing interrupts, hence the limits: half a second or so.
+ * says nothing; the residual over more of them tells. The work is cubic and cannot be cut into parts, since
+ * each step of it stands on the one before; hence the limits: half a second or so.
  */
 #include "kernels/lstsq.h"
 #include "kernels/vector.h"
@@ -21,11 +21,12 @@
 #include <math.h>
 #include <string.h>
 
-#define BLOCK_ITEMS ((size_t)1 << 14)   /* of the vectors looked at together */
-#define ITEMS_MOST  (UINT64_C(1) << 24) /* positions times width, where the map is exact */
-#define WORK_MOST   (UINT64_C(1) << 28) /* positions * width^2, where it is fitted */
-#define WIDTH_LEAST 256                 /* making the vectors of a narrow table is as dear as this width */
-#define LARGEST     0x1p400             /* squares of vectors must not overflow */
+#define BLOCK_ITEMS    ((size_t)1 << 14)   /* of the vectors looked at together */
+#define ITEMS_MOST     (UINT64_C(1) << 24) /* positions times width, where the map is exact */
+#define WORK_MOST      (UINT64_C(1) << 28) /* positions * width^2, where it is fitted */
+#define WIDTH_LEAST    256                 /* making the vectors of a narrow table is as dear as this width */
+#define LARGEST        0x1p400             /* squares of vectors must not overflow */
+#define PAIRS_TOGETHER 1024                /* between two questions whether to stop */
 
 struct shift {
     const struct pe_plan *plan;
@@ -38,10 +39,13 @@ struct shift {
     double *matrix;         /* [D, D] or NULL */
     double *residual, *rms; /* one number each */
     struct pe_lstsq *fit;   /* NULL where the map is exact */
+    const struct pe_stop *stop;
 };
 
 static void exact_matrix(const struct shift *op) {
-    memset(op->matrix, 0, op->width * op->width * sizeof *op->matrix);
+    for (size_t i = 0; i < op->width && !pe_stop_asked(op->stop); i++) {
+        memset(op->matrix + i * op->width, 0, op->width * sizeof *op->matrix);
+    }
     for (size_t i = 0; i < op->pairs; i++) {
         const size_t *c = op->columns + 2 * i;
         for (size_t j = 0; j < 4; j++) {
@@ -67,36 +71,56 @@ static void fitted_map(const struct shift *op, const double *x, double *out) {
     }
 }
 
+static void rows_encode(const struct shift *op, const struct pe_positions *positions, size_t first, size_t n,
+                        double *out) {
+    const struct pe_rows rows = {
+        .plan = op->plan, .positions = positions, .dtype = PE_DTYPE_F64, .stop = op->stop};
+    pe_rows_encode(&rows, first, n, out);
+}
+
+struct misses {
+    double most, squares;
+};
+
+/* |mapped - after| of one row. */
+static void misses_add(struct misses *misses, const double *mapped, const double *after, size_t width) {
+    for (size_t i = 0; i < width; i++) {
+        double off = fabs(mapped[i] - after[i]);
+        misses->most = off > misses->most ? off : misses->most;
+        misses->squares += off * off;
+    }
+}
+
 /* The largest and the mean square of M.PE(p) - PE(p + k). */
 static void residuals(const struct shift *op) {
     size_t width = op->width;
     double *mapped = op->after + op->block_rows * width; /* one row more */
-    double most = 0, squares = 0;
+    struct misses misses = {0};
     for (size_t first = 0, rows; first < op->n; first += rows) {
         rows = op->n - first < op->block_rows ? op->n - first : op->block_rows;
-        pe_encode_rows(op->plan, &op->from, PE_DTYPE_F64, first, rows, op->before);
-        pe_encode_rows(op->plan, &op->to, PE_DTYPE_F64, first, rows, op->after);
-        for (size_t i = 0; i < rows * width; i++) {
-            if (i % width == 0 && op->fit) {
-                fitted_map(op, op->before + i, mapped);
-            } else if (i % width == 0) {
-                exact_map(op, op->before + i, mapped);
+        rows_encode(op, &op->from, first, rows, op->before);
+        rows_encode(op, &op->to, first, rows, op->after);
+        for (size_t i = 0; i < rows; i++) {
+            if (pe_stop_asked(op->stop)) {
+                return;
             }
-            double off = fabs(mapped[i % width] - op->after[i]);
-            most = off > most ? off : most;
-            squares += off * off;
+            (op->fit ? fitted_map : exact_map)(op, op->before + i * width, mapped);
+            misses_add(&misses, mapped, op->after + i * width, width);
         }
     }
     double count = (double)op->n * (double)width;
-    *op->residual = most;
-    *op->rms = count > 0 ? sqrt(squares / count) : 0;
+    *op->residual = misses.most;
+    *op->rms = count > 0 ? sqrt(misses.squares / count) : 0;
 }
 
 /* Vectors [T, D] by columns. */
 static void columns_fill(const struct shift *op, const struct pe_positions *positions, double *out) {
     for (size_t first = 0, rows; first < op->n; first += rows) {
         rows = op->n - first < op->block_rows ? op->n - first : op->block_rows;
-        pe_encode_rows(op->plan, positions, PE_DTYPE_F64, first, rows, op->before);
+        rows_encode(op, positions, first, rows, op->before);
+        if (pe_stop_asked(op->stop)) {
+            return;
+        }
         for (size_t c = 0; c < op->width; c++) {
             for (size_t t = 0; t < rows; t++) {
                 out[c * op->n + first + t] = op->before[t * op->width + c];
@@ -128,7 +152,7 @@ static void shift_part(const void *state, size_t part) {
     const struct shift *op = state;
     if (op->fit) {
         sides_fill(op);
-        pe_lstsq_run(op->fit);
+        pe_lstsq_run(op->fit, op->stop);
     } else if (op->matrix) {
         exact_matrix(op);
     }
@@ -177,9 +201,14 @@ static int shifted_open(struct pe_arena *arena, struct shift *op, double distanc
         return pe_error_at(err, "positions");
     }
     double *to = list.data;
-    pe_positions_read(&op->from, 0, op->n, to);
+    if (pe_positions_fill(&op->from, to, err)) {
+        return err->code;
+    }
     for (size_t i = 0; i < op->n; i++) {
         double p = to[i];
+        if (i % PE_STOP_ITEMS == 0 && pe_error_poll(err)) {
+            return err->code;
+        }
         to[i] = p + distance;
         if (fabs(to[i]) > PE_POSITION_MAX) {
             return pe_fail(err, PE_ERR_RANGE, "distance",
@@ -187,7 +216,7 @@ static int shifted_open(struct pe_arena *arena, struct shift *op, double distanc
         }
     }
     op->to = (struct pe_positions){.length = op->n, .axes = 1, .list = to};
-    struct pe_error beyond = {0};
+    struct pe_error beyond = {.stop = err->stop};
     if (pe_positions_admit(op->plan, &op->to, PE_DTYPE_F64, "", &beyond)) {
         return pe_fail(err, beyond.code, "distance", "shifted by %g: %s", distance, beyond.text);
     }
@@ -230,6 +259,9 @@ static int exact_open(struct pe_arena *arena, struct shift *op, struct pe_shift_
     }
     double *blocks = out->blocks.data;
     for (size_t i = 0; i < op->pairs; i++) {
+        if (i % PAIRS_TOGETHER == 0 && pe_error_poll(err)) {
+            return err->code;
+        }
         row->shift(view, distance, i, blocks + 4 * i, columns + 2 * i);
     }
     op->blocks = blocks;
@@ -242,7 +274,12 @@ static int fit_open(struct pe_arena *arena, struct shift *op, struct pe_error *e
     size_t scratch, items;
     bool fits = pe_lstsq_scratch(op->n, op->width, &scratch) &&
                 pe_size_product((size_t[2]){op->n, op->width}, 2, &items);
-    if (!pe_encoding_below(op->plan, &op->from, LARGEST) || !pe_encoding_below(op->plan, &op->to, LARGEST)) {
+    bool below = pe_encoding_below(op->plan, &op->from, LARGEST, err->stop) &&
+                 pe_encoding_below(op->plan, &op->to, LARGEST, err->stop);
+    if (pe_error_poll(err)) {
+        return err->code;
+    }
+    if (!below) {
         return pe_fail(err, PE_ERR_RANGE, "encoding",
                        "its vectors are too large for a fit, allowed is less than %g", LARGEST);
     }
@@ -312,6 +349,7 @@ int pe_shift_open(struct pe_arena *arena, struct pe_work *work, struct pe_shift_
         return err->code;
     }
     op->plan = args.plan;
+    op->stop = err->stop;
     op->from = *args.positions;
     op->n = pe_positions_count(args.positions);
     op->width = pe_plan_width(args.plan);
@@ -319,6 +357,7 @@ int pe_shift_open(struct pe_arena *arena, struct pe_work *work, struct pe_shift_
         *result = (struct pe_shift_result){0};
         return err->code;
     }
-    *work = (struct pe_work){.n_parts = 1, .cost_ns = cost_ns(op), .state = op, .run = shift_part};
+    *work = (struct pe_work){
+        .n_parts = 1, .cost_ns = cost_ns(op), .state = op, .run = shift_part, .stop = err->stop};
     return PE_OK;
 }

@@ -21,7 +21,7 @@ static void logits_run(const struct pe_attention_block *block, const unsigned ch
                        unsigned char *out) {
     const struct pe_attention *a = block->a;
     size_t row_bytes = a->keys * a->real_size;
-    for (size_t i = 0; i < block->n; i++) {
+    for (size_t i = 0; i < block->n && !pe_stop_asked(a->stop); i++) {
         const unsigned char *bias = pe_block_bias(block, block->first + i);
         if (bias) {
             pe_vector_add(a->real, out + i * row_bytes, scores + i * row_bytes, bias, a->keys);
@@ -34,23 +34,32 @@ static void logits_run(const struct pe_attention_block *block, const unsigned ch
 static void content_run(const struct pe_attention_block *block, const unsigned char *scores,
                         unsigned char *out) {
     const struct pe_attention *a = block->a;
+    size_t row_bytes = a->keys * a->real_size;
     if (a->added) {
         pe_block_multiply(block, PE_STREAM_Q_CONTENT, PE_STREAM_K_CONTENT, out);
-    } else {
-        memcpy(out, scores, block->n * a->keys * a->real_size);
+        return;
+    }
+    for (size_t i = 0; row_bytes && i < block->n && !pe_stop_asked(a->stop); i++) {
+        memcpy(out + i * row_bytes, scores + i * row_bytes, row_bytes);
     }
 }
 
-/* The bias, or what the encoding changed in the logits. */
-static void position_run(const struct pe_attention_block *block, unsigned char *out) {
+/* What the encoding changed in the logits. */
+static void position_of_added(const struct pe_attention_block *block, unsigned char *out) {
     const struct pe_attention *a = block->a;
-    if (a->added) {
-        pe_vector_subtract(a->real, out, pe_block_place(block, &a->logits),
-                           pe_block_place(block, &a->content), block->n * a->keys);
-        return;
-    }
+    const unsigned char *logits = pe_block_place(block, &a->logits);
+    const unsigned char *content = pe_block_place(block, &a->content);
     size_t row_bytes = a->keys * a->real_size;
-    for (size_t i = 0; i < block->n; i++) {
+    for (size_t i = 0; i < block->n && !pe_stop_asked(a->stop); i++) {
+        pe_vector_subtract(a->real, out + i * row_bytes, logits + i * row_bytes, content + i * row_bytes,
+                           a->keys);
+    }
+}
+
+static void position_of_bias(const struct pe_attention_block *block, unsigned char *out) {
+    const struct pe_attention *a = block->a;
+    size_t row_bytes = a->keys * a->real_size;
+    for (size_t i = 0; i < block->n && !pe_stop_asked(a->stop); i++) {
         const unsigned char *bias = pe_block_bias(block, block->first + i);
         if (bias) {
             memcpy(out + i * row_bytes, bias, row_bytes);
@@ -75,7 +84,8 @@ void pe_block_explain(const struct pe_attention_block *block, const unsigned cha
         content_run(block, scores, pe_block_place(block, &a->content));
     }
     if (a->position.real) {
-        position_run(block, pe_block_place(block, &a->position));
+        unsigned char *out = pe_block_place(block, &a->position);
+        (a->added ? position_of_added : position_of_bias)(block, out);
     }
     for (size_t i = 0; i < PE_TERMS && a->terms[i].real; i++) {
         pe_block_multiply(block, terms[i][0], terms[i][1], pe_block_place(block, &a->terms[i]));

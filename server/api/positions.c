@@ -75,7 +75,9 @@ static int positions_open(struct task *task, struct pe_error *err) {
     if (pe_tensor_alloc(task->arena, &doubles, PE_DTYPE_F64, rank, dim, err)) {
         return pe_error_at(err, "positions");
     }
-    pe_positions_read(positions, 0, pe_positions_count(positions), doubles.data);
+    if (pe_positions_fill(positions, doubles.data, err)) {
+        return err->code;
+    }
     enum pe_dtype dtype = task->common.dtype ? (enum pe_dtype)task->common.dtype : PE_DTYPE_F64;
     if (pe_tensor_convert(task->arena, &out, &doubles, dtype, err)) {
         return pe_error_at(err, "positions");

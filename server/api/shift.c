@@ -26,6 +26,8 @@ static int check_return(const struct task *task, const struct pe_shift_result *m
                    "this encoding has no exact map in blocks; matrix is the best one");
 }
 
+#define STORED_TOGETHER ((size_t)1 << 16) /* numbers, between two questions whether to stop */
+
 /* Maps are computed in float64; in another type they are stored once the work is done. */
 struct narrow {
     struct pe_work work;
@@ -33,13 +35,25 @@ struct narrow {
     size_t n;
 };
 
+static void narrow_store(const struct narrow *narrow, const struct pe_tensor *wide,
+                         const struct pe_tensor *out) {
+    const double *from = wide->data;
+    unsigned char *to = out->data;
+    size_t n = pe_tensor_count(wide), size = pe_dtype_size(out->dtype);
+    for (size_t i = 0, step; i < n && !pe_stop_asked(narrow->work.stop); i += step) {
+        step = n - i < STORED_TOGETHER ? n - i : STORED_TOGETHER;
+        pe_dtype_store(out->dtype, from + i, step, to + i * size);
+    }
+}
+
 static void narrow_run(const void *state, size_t part) {
     const struct narrow *narrow = state;
     (void)part;
-    pe_work_run(&narrow->work);
+    if (!pe_work_run(&narrow->work)) {
+        return;
+    }
     for (size_t i = 0; i < narrow->n; i++) {
-        pe_dtype_store(narrow->out[i].dtype, narrow->wide[i].data, pe_tensor_count(&narrow->wide[i]),
-                       narrow->out[i].data);
+        narrow_store(narrow, &narrow->wide[i], &narrow->out[i]);
     }
 }
 

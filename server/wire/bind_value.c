@@ -51,10 +51,9 @@ static int lifted_to_f64(struct bind *bind, struct pe_tensor *out, const struct 
     if (pe_tensor_alloc(bind->arena, out, PE_DTYPE_F64, array->rank, array->dim, err)) {
         return err->code;
     }
-    if (array->n) {
-        memcpy(out->data, array->values, array->n * sizeof(double));
-    }
-    return PE_OK;
+    struct pe_tensor doubles = *out;
+    doubles.data = array->values;
+    return pe_tensor_load(&doubles, out->data, err);
 }
 
 /* The index of element i as "[1][3]". */

@@ -18,6 +18,7 @@ struct row {
 static const struct row rows[] = {
     {PE_ERR_LIMIT, 413, NULL, NULL},
     {PE_ERR_MEMORY, 503, NULL, NULL},
+    {PE_ERR_STOPPED, 503, NULL, NULL},
     {SERVER_BAD_REQUEST, 400, "bad_request", "malformed request"},
     {SERVER_NOT_FOUND, 404, "not_found", "no such resource"},
     {SERVER_METHOD, 405, "method_not_allowed", "method not allowed"},

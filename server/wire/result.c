@@ -54,8 +54,11 @@ int result_check_finite(const struct result *result, struct pe_error *err) {
         if (item->json || !item->tensor.data) {
             continue;
         }
-        struct pe_error inner = {0};
-        if (pe_tensor_check_finite(&item->tensor, item->minus_inf, &inner)) {
+        struct pe_error inner = {.stop = err->stop};
+        if (pe_tensor_check_finite(&item->tensor, item->minus_inf, &inner) == PE_ERR_STOPPED) {
+            return pe_error_poll(err);
+        }
+        if (inner.code) {
             pe_error_at(&inner, item->name);
             return pe_fail(err, PE_ERR_NONFINITE, inner.path,
                            "the result does not fit %s: it came out infinite",

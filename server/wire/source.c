@@ -11,9 +11,10 @@
 #include <math.h>
 #include <string.h>
 
-#define BLOCK_BYTES ((size_t)64 << 10)
-#define TEXT_F32    20 /* a number of each type with its comma, at most: -9876543000000000.0, */
-#define TEXT_F64    26 /* -0.000012345678901234567, */
+#define BLOCK_BYTES    ((size_t)64 << 10)
+#define LISTS_TOGETHER 4096 /* between two questions whether to stop */
+#define TEXT_F32       20   /* a number of each type with its comma, at most: -9876543000000000.0, */
+#define TEXT_F64       26   /* -0.000012345678901234567, */
 
 static size_t row_length(const struct pe_tensor *tensor) {
     return tensor->rank ? tensor->dim[tensor->rank - 1] : 1;
@@ -29,11 +30,12 @@ static void piece_add(struct source *source, enum piece_kind kind, size_t start,
 }
 
 /* "[[],[]]": a tensor without elements. Lists stop at the axis of size 0. */
-static void empty_lists(struct text *text, const struct pe_tensor *tensor, int axis) {
+static void empty_lists(struct text *text, const struct pe_tensor *tensor, int axis, struct pe_error *err) {
+    size_t n = axis + 1 < tensor->rank ? tensor->dim[axis] : 0;
     text_puts(text, "[");
-    for (size_t i = 0; axis < tensor->rank && i < tensor->dim[axis] && axis + 1 < tensor->rank; i++) {
+    for (size_t i = 0; i < n && (i % LISTS_TOGETHER || !pe_error_poll(err)); i++) {
         text_puts(text, i ? "," : "");
-        empty_lists(text, tensor, axis + 1);
+        empty_lists(text, tensor, axis + 1, err);
     }
     text_puts(text, "]");
 }
@@ -50,7 +52,7 @@ static void json_tensor(struct source *source, const struct result_item *item) {
     text_key(text, "data");
 }
 
-static void json_pieces(struct source *source, const struct result *result) {
+static void json_pieces(struct source *source, const struct result *result, struct pe_error *err) {
     struct text *text = &source->text;
     size_t start = 0;
     text_puts(text, "{");
@@ -69,7 +71,7 @@ static void json_pieces(struct source *source, const struct result *result) {
         } else if (source->flat && !item->bare) {
             text_puts(text, "[]");
         } else {
-            empty_lists(text, &item->tensor, 0);
+            empty_lists(text, &item->tensor, 0, err);
         }
         text_puts(text, item->bare ? "" : "}");
     }
@@ -146,7 +148,7 @@ int source_open(struct source *source, struct pe_arena *arena, const struct form
         piece_add(source, PIECE_CSV, 0, result_first(result));
         break;
     default:
-        json_pieces(source, result);
+        json_pieces(source, result, err);
         break;
     }
     if (source->text.failed) {
