@@ -189,8 +189,8 @@ static void read_batch(void *context) {
     if (list && batch->open(batch->context, n, reading->err)) {
         n = 0;
     }
-    for (size_t i = 0; i < n && !pe_error_poll(err); i++) {
-        struct pe_error inner = {.stop = err->stop};
+    for (size_t i = 0; i < n && !pe_error_poll(reading->err); i++) {
+        struct pe_error inner = {.stop = reading->err->stop};
         batch_entry(batch, json_array_get(list, i), i, &inner);
         batch->end(batch->context, i, &inner);
     }

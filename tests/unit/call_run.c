@@ -138,6 +138,9 @@ static void pull(struct call_try *try) {
 void call_try(const struct call_ground *ground, struct call_try *try) {
     open_call(ground, try);
     feed(try);
+    if (try->stop_first) {
+        call_stop(try->call, try->stop);
+    }
     if (!call_answered(try->call)) {
         call_finish(try->call);
     }

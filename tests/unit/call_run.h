@@ -44,6 +44,7 @@ struct call_try {
     bool no_length;             /* Content-Length is not known */
     int threads;                /* 0: the parts in order, on this thread; -1: the last first; n: on so many */
     enum call_stop_reason stop; /* asked for before the parts run */
+    bool stop_first;            /* and even before call_finish */
     /* Out, until call_try_close. */
     int status;
     char *reply; /* zero-terminated beyond reply_n */

@@ -60,6 +60,7 @@
     X(sinusoidal)         \
     X(softmax)            \
     X(source)             \
+    X(stop)               \
     X(tables)             \
     X(tensor)
 /* clang-format on */
