@@ -4,11 +4,13 @@
  * malformed, headers written, and that no change of a byte and no cut makes the reader read what is not
  * there.
  */
+#include "damage.h"
 #include "suites.h"
 
 #include "core/utf8.h"
 #include "posenc.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -321,20 +323,36 @@ static int read_exactly(const unsigned char *bytes, size_t n) {
 
 START_TEST(no_cut_and_no_changed_byte_is_read_beyond) {
     const struct safetensors_case *file = &safetensors_cases[_i];
-    unsigned char bytes[2048];
-    ck_assert_uint_le(file->n, sizeof bytes);
-    memcpy(bytes, file->bytes, file->n);
-    for (size_t n = 0; n < file->n; n++) {
-        ck_assert_int_ne(read_exactly(bytes, n), PE_OK);
-    }
-    unsigned step = file->n < 300 ? 1 : 37;
-    for (size_t at = 0; at < file->n; at++) {
-        for (unsigned change = 1; change < 256; change += step) {
-            bytes[at] ^= (unsigned char)change;
-            read_exactly(bytes, file->n);
-            bytes[at] ^= (unsigned char)change;
+    damage_file(file->bytes, file->n, file->n < 300 ? 1 : 37, read_exactly);
+}
+END_TEST
+
+/* As many as are allowed, and one more. */
+START_TEST(endless_lists_are_refused) {
+    static const struct {
+        const char *before, *item, *after, *says;
+    } rows[] = {
+        {"{", "{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]},", "}",
+         "the safetensors header has more than 65536 tensors"},
+        {"{\"__metadata__\":{", "\"\",", "}}", "the safetensors header has more than 65536 keys of metadata"},
+    };
+    for (size_t n = 65536; n <= 65537; n++) {
+        char *file = malloc(96 * n);
+        size_t used = 8 + (size_t)snprintf(file + 8, 96, "%s", rows[_i].before);
+        for (size_t i = 0; i < n; i++) {
+            used += (size_t)snprintf(file + used, 96, "\"%zx\":%s", i, rows[_i].item);
         }
+        used += (size_t)snprintf(file + used - 1, 96, "%s", rows[_i].after) - 1;
+        for (size_t i = 0, length = used - 8; i < 8; i++) {
+            file[i] = (char)(length >> 8 * i);
+        }
+        struct pe_arena *own = pe_arena_open((size_t)64 << 20, NULL, &err);
+        struct pe_safetensors parsed;
+        ck_assert_int_eq(pe_safetensors_open(own, &parsed, file, used, &err), n > 65536 ? PE_ERR_FORMAT : 0);
+        pe_arena_close(own);
+        free(file);
     }
+    ck_assert_str_eq(err.text, rows[_i].says);
 }
 END_TEST
 
@@ -351,6 +369,7 @@ Suite *safetensors_suite(void) {
     tcase_add_test(tc, headers_written_are_read_back);
     tcase_add_test(tc, headers_written_are_a_multiple_of_8);
     tcase_add_loop_test(tc, names_that_cannot_be_written_are_refused, 0, 3);
+    tcase_add_loop_test(tc, endless_lists_are_refused, 0, 2);
     tcase_add_loop_test(tc, no_cut_and_no_changed_byte_is_read_beyond, 0, (int)COUNT(safetensors_cases));
     suite_add_tcase(suite, tc);
     return suite;
