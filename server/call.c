@@ -303,7 +303,8 @@ static int finish_op(struct call *call) {
 }
 
 /* Few bytes can stand for much: a grid of [3000,3000] is nine million positions, an encoding of width 65536
- * takes milliseconds to plan. Short queries without lists, escapes and numbers of five digits cannot. */
+ * takes milliseconds to plan, 0:999:0.0001 is ten million positions. Short queries without lists, escapes,
+ * fractions and numbers of five digits cannot. */
 static bool query_is_plain(const char *query) {
     size_t n = 0, digits = 0;
     for (; query[n] && n < QUICK_QUERY; n++) {
