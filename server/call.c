@@ -309,7 +309,8 @@ static bool query_is_plain(const char *query) {
     size_t n = 0, digits = 0;
     for (; query[n] && n < QUICK_QUERY; n++) {
         bool digit = query[n] >= '0' && query[n] <= '9';
-        if (query[n] == '%' || query[n] == ',' || (digits && (query[n] | 0x20) == 'e')) {
+        bool longer = digits && (query[n] == '.' || (query[n] | 0x20) == 'e'); /* 0.0001, 1e9 */
+        if (query[n] == '%' || query[n] == ',' || longer) {
             return false;
         }
         digits = digit ? digits + 1 : 0;

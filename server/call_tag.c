@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * Entity tags. That of an operation's reply is a hash of what fixes its bytes: the request as it was
- * resolved, with all defaults, so that every spelling of one request has the same tag, and it is known before
- * anything is computed. That of a page is a hash of its text.
+ * resolved, with all defaults, so that most spellings of one request have the same tag (a list of positions
+ * and the range that it could be have not), and it is known before anything is computed. That of a page is a
+ * hash of its text.
  */
 #include "call_state.h"
 
