@@ -93,7 +93,17 @@ static void set_allow(struct call *call) {
              call->route.post ? "POST, " : "", "OPTIONS");
 }
 
-/* The name of the route under this method, or an answer: OPTIONS, 405, 501. */
+static int check_method(struct call *call) {
+    for (size_t i = 0; i < PE_COUNT(known_methods); i++) {
+        if (strcmp(call->head.method, known_methods[i]) == 0) {
+            return PE_OK;
+        }
+    }
+    return pe_fail(&call->err, SERVER_NOT_IMPLEMENTED, "method", "\"%.20s\" is not a method known here",
+                   call->head.method);
+}
+
+/* The name of the route under this method, or an answer: OPTIONS, 405. */
 static int choose_method(struct call *call) {
     const char *method = call->head.method;
     bool get = strcmp(method, "GET") == 0;
@@ -111,17 +121,24 @@ static int choose_method(struct call *call) {
         call_add_header(call, "Allow", call->allow);
         return PE_OK;
     }
-    for (size_t i = 0; i < PE_COUNT(known_methods); i++) {
-        if (strcmp(method, known_methods[i]) == 0) {
-            return pe_fail(&call->err, SERVER_METHOD, "method", "%s is not allowed here; allowed are %s",
-                           method, call->allow);
-        }
-    }
-    return pe_fail(&call->err, SERVER_NOT_IMPLEMENTED, "method", "\"%.20s\" is not a method known here",
-                   method);
+    return pe_fail(&call->err, SERVER_METHOD, "method", "%s is not allowed here; allowed are %s", method,
+                   call->allow);
+}
+
+/* OPTIONS * and CONNECT host:port are asked of the server, not of a path. */
+static bool asks_server(const struct call_head *head) {
+    return strcmp(head->method, "CONNECT") == 0 ||
+           (strcmp(head->method, "OPTIONS") == 0 && strcmp(head->target, "*") == 0);
 }
 
 static int find_route(struct call *call) {
+    if (check_method(call)) {
+        return call->err.code;
+    }
+    if (asks_server(&call->head)) {
+        call->route = (struct route){.get = "GET *", .post = "POST *"}; /* for Allow: what some path allows */
+        return choose_method(call);
+    }
     const char *path = target_split(call->arena, call->head.target, &call->query, &call->err);
     if (!path) {
         return call->err.code;

@@ -95,12 +95,25 @@ START_TEST(methods) {
     struct call_try small = {.request = "get /v1/encode"}; /* methods are case-sensitive */
     expect(&small, 501, "not_implemented", "method", "\"get\" is not a method known here");
     call_try_close(&small);
-    struct call_try options = {.request = "OPTIONS /v1/shift"};
-    call_try(&ground, &options);
-    ck_assert_int_eq(options.status, 204);
-    ck_assert_uint_eq(options.reply_n, 0);
-    ck_assert_str_eq(call_try_header(&options, "Allow"), "GET, HEAD, POST, OPTIONS");
-    call_try_close(&options);
+    struct call_try nowhere = {.request = "BREW /nothing"}; /* the method is looked at first */
+    expect(&nowhere, 501, "not_implemented", "method", NULL);
+    call_try_close(&nowhere);
+    struct call_try tunnel = {.request = "CONNECT h:443"};
+    expect(&tunnel, 405, "method_not_allowed", "method", NULL);
+    ck_assert_str_eq(call_try_header(&tunnel, "Allow"), "GET, HEAD, POST, OPTIONS");
+    call_try_close(&tunnel);
+    struct call_try star = {.request = "GET *"};
+    expect(&star, 404, "not_found", "path", NULL);
+    call_try_close(&star);
+    static const char *const asked[] = {"OPTIONS /v1/shift", "OPTIONS *"};
+    for (size_t i = 0; i < PE_COUNT(asked); i++) {
+        struct call_try options = {.request = asked[i]};
+        call_try(&ground, &options);
+        ck_assert_int_eq(options.status, 204);
+        ck_assert_uint_eq(options.reply_n, 0);
+        ck_assert_str_eq(call_try_header(&options, "Allow"), "GET, HEAD, POST, OPTIONS");
+        call_try_close(&options);
+    }
 }
 END_TEST
 
