@@ -39,6 +39,15 @@ static bool is_value(const char *text, size_t size) {
     return true;
 }
 
+/* Without the white space at its end, which is no part of a value; that before it is gone already. */
+static size_t trimmed(const struct gate_header *header) {
+    size_t size = header->value_size;
+    while (size > 0 && (header->value[size - 1] == ' ' || header->value[size - 1] == '\t')) {
+        size--;
+    }
+    return size;
+}
+
 static bool same(const struct gate_header *header, const char *name) {
     return header->name_size == strlen(name) && strncasecmp(header->name, name, header->name_size) == 0;
 }
@@ -82,14 +91,24 @@ static int escaped(const char *text) {
     return value;
 }
 
-static void check_target(const char *target, struct gate_result *result) {
+/* The forms of RFC 9112 section 3.2: two methods may be asked of the server, not of a path. */
+static bool is_form(const struct gate_request *request) {
+    if (strcmp(request->method, "CONNECT") == 0) {
+        return request->target[0] != '\0';
+    }
+    return gate_target(request->target)[0] == '/' ||
+           (strcmp(request->method, "OPTIONS") == 0 && strcmp(request->target, "*") == 0);
+}
+
+static void check_target(const struct gate_request *request, struct gate_result *result) {
+    const char *target = request->target;
     bool in_path = true;
     for (const char *c = target; *c != '\0'; c++) {
         in_path = in_path && *c != '?';
-        if (*c <= 0x20 || *c >= 0x7f) {
+        if (*c <= 0x20 || *c >= 0x7f || *c == '#') {
             refuse(result, SERVER_BAD_REQUEST,
-                   "the target holds a space, a control character or a byte "
-                   "beyond ASCII; it must be percent-encoded");
+                   "the target holds a space, a control character, a # or a byte beyond ASCII; it must be "
+                   "percent-encoded");
         } else if (*c == '%' && in_path && escaped(c) < 0) {
             refuse(result, SERVER_BAD_REQUEST,
                    "the path holds a % that two hexadecimal digits do not follow");
@@ -97,7 +116,7 @@ static void check_target(const char *target, struct gate_result *result) {
             refuse(result, SERVER_BAD_REQUEST, "the path holds an encoded control character");
         }
     }
-    if (gate_target(target)[0] != '/' && strcmp(target, "*") != 0) {
+    if (!is_form(request)) {
         refuse(result, SERVER_BAD_REQUEST, "the target must begin with / (or http://host/)");
     }
 }
@@ -111,7 +130,11 @@ const char *gate_target(const char *target) {
     } else {
         return target;
     }
-    const char *path = target + skip + strcspn(target + skip, "/?");
+    size_t host = strcspn(target + skip, "/?");
+    if (host == 0) {
+        return target;
+    }
+    const char *path = target + skip + host;
     return *path == '\0' ? "/" : path; /* "?query" without a path is refused by the gate */
 }
 
@@ -128,6 +151,32 @@ static int64_t parse_length(const struct gate_header *header) {
         length = length > (INT64_MAX - digit) / 10 ? INT64_MAX : length * 10 + digit;
     }
     return header->value_size > 0 ? length : -1;
+}
+
+/* Where the host at the beginning of text ends; 0 = there is none. A name of RFC 3986 without the comma, by
+ * which some would join two hosts, or an address in brackets. */
+static size_t host_end(const char *text, size_t size) {
+    bool brackets = size > 0 && text[0] == '[';
+    size_t end = brackets ? 1 : 0;
+    while (end < size && text[end] != '\0' &&
+           (isalnum((unsigned char)text[end]) || strchr("-._~%!$&'()*+;=", text[end]) != NULL ||
+            (brackets && text[end] == ':'))) {
+        end++;
+    }
+    if (!brackets) {
+        return end;
+    }
+    return end > 1 && end < size && text[end] == ']' ? end + 1 : 0;
+}
+
+/* host or host ":" digits */
+static bool is_host(const char *text, size_t size) {
+    size_t end = host_end(text, size);
+    bool port = end < size && text[end] == ':';
+    for (size_t i = end + 1; port && i < size; i++) {
+        port = text[i] >= '0' && text[i] <= '9';
+    }
+    return end > 0 && (end == size || port);
 }
 
 struct framing {
@@ -149,6 +198,9 @@ static void check_framing_field(const struct gate_header *header, struct framing
         }
     } else if (same(header, "Host")) {
         framing->n_hosts++;
+        if (!is_host(header->value, trimmed(header))) {
+            refuse_field(result, SERVER_BAD_REQUEST, header, "must be host or host:port");
+        }
     } else if (same(header, "Expect")) {
         result->expects_continue = value_is(header, "100-continue");
     }
@@ -179,6 +231,35 @@ static void check_framing(const struct gate_request *request, const struct frami
         result->length = -1;
     } else if (framing->n_lengths == 0) {
         result->length = 0;
+    }
+}
+
+static uintptr_t end_of(const char *text, size_t size) {
+    return (uintptr_t)text + size;
+}
+
+/* Is all that was received among the texts? See gate.h for what the library hides. Addresses are compared,
+ * nothing between the texts is read. */
+static void check_gaps(const struct gate_request *request, struct gate_result *result) {
+    if (request->target_at == NULL) {
+        return;
+    }
+    uintptr_t target = (uintptr_t)request->target_at, version = (uintptr_t)request->version;
+    if (target != end_of(request->method, strlen(request->method)) + 1 ||
+        version != target + strlen(request->target) + 1) {
+        refuse(result, SERVER_BAD_REQUEST, "the request line holds a NUL");
+    }
+    uintptr_t end = end_of(request->version, strlen(request->version)), crlf = 2;
+    for (size_t i = 0; i < request->n_headers; i++) {
+        const struct gate_header *header = &request->headers[i];
+        if ((uintptr_t)header->name != end + crlf) {
+            break;
+        }
+        end = end_of(header->value, header->value_size);
+    }
+    if (end_of(request->method, request->head_size) != end + 2 * crlf) {
+        refuse(result, SERVER_BAD_REQUEST,
+               "a line of the header is folded, begins with a colon, ends without CR, or holds a NUL");
     }
 }
 
@@ -231,7 +312,11 @@ void gate_check(const struct gate_request *request, struct gate_result *result) 
         check_framing_field(&request->headers[i], &framing, result);
     }
     check_framing(request, &framing, result);
-    check_target(request->target, result);
+    check_gaps(request, result);
+    if (!is_token(request->method, strlen(request->method))) {
+        refuse(result, SERVER_BAD_REQUEST, "the method is not a word");
+    }
+    check_target(request, result);
     for (size_t i = 0; i < PE_COUNT(head_rows); i++) {
         if (!head_rows[i].list) {
             check_single(request, head_rows[i].name, result);
@@ -253,8 +338,9 @@ static size_t collect(const struct gate_request *request, const char *name, char
             memcpy(text + used, ", ", 2);
             used += 2;
         }
-        memcpy(text + used, header->value, header->value_size);
-        used += header->value_size;
+        size_t size = trimmed(header);
+        memcpy(text + used, header->value, size);
+        used += size;
     }
     text[used] = '\0';
     return used;

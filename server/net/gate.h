@@ -5,6 +5,10 @@
  * space before the colon), which is how requests are smuggled past proxies. Whatever is ambiguous is refused
  * with 400, and the connection closed, so that what follows on it is never taken for a request.
  *
+ * Some of it the library hides: it cuts texts at a NUL, takes a line that begins with one or with a colon for
+ * the end of the header, joins folded lines, and lets lines end without CR. But its texts lie where they were
+ * received, so a head in which nothing is hidden leaves no gap between them: see target_at.
+ *
  * Pure functions over what was received: they are tested without a socket.
  */
 #ifndef GATE_H
@@ -23,6 +27,9 @@ struct gate_request {
     const char *method, *target, *version; /* target as sent */
     struct gate_header headers[GATE_MAX_HEADERS];
     size_t n_headers; /* may be more than GATE_MAX_HEADERS: then those are missing */
+    /* Set when all texts but target lie where they were received: where the target does. NULL = unknown. */
+    const char *target_at;
+    size_t head_size; /* then: from the method to the end of the empty line */
 };
 
 struct gate_result {

@@ -31,7 +31,7 @@ static struct gate_result check(const struct gate_request *request) {
 
 START_TEST(plain_requests_pass) {
     static const char *const targets[] = {
-        "/",        "/v1/encode?type=rope&x=%00%0a", "/a%20b", "*", "/?a=%", "http://host/path?q", "/a;b=c,d",
+        "/",        "/v1/encode?type=rope&x=%00%0a", "/a%20b", "/?a=%", "http://host/path?q", "/a;b=c,d",
         "HTTPS://h"};
     for (size_t i = 0; i < PE_COUNT(targets); i++) {
         struct gate_request request = get(targets[i]);
@@ -44,14 +44,103 @@ START_TEST(plain_requests_pass) {
 END_TEST
 
 START_TEST(targets_refused) {
-    static const char *const targets[] = {"",         "x",       "/a b",       "/a\tb",     "/\x01",
-                                          "/a%00b",   "/a%0Ab",  "/%7f",       "/a%1Fb?x",  "/a%",
-                                          "/a%2",     "/a%zz",   "/\x7f",      "/\xc3\xa9", "//h/ x",
-                                          "ftp://h/", "host:80", "http://h?x", "/?a b"};
+    static const char *const targets[] = {
+        "",         "x",          "/a b",  "/a\tb", "/\x01", "/a%00b",    "/a%0Ab",  "/%7f",
+        "/a%1Fb?x", "/a%",        "/a%2",  "/a%zz", "/\x7f", "/\xc3\xa9", "//h/ x",  "ftp://h/",
+        "host:80",  "http://h?x", "/?a b", "*",     "/a#b",  "http:///a", "http://?"};
     for (size_t i = 0; i < PE_COUNT(targets); i++) {
         struct gate_request request = get(targets[i]);
         ck_assert_msg(check(&request).code == SERVER_BAD_REQUEST, "case %zu, %s", i, targets[i]);
     }
+}
+END_TEST
+
+/* Those that are asked of the server in place of a path. */
+START_TEST(methods_and_their_targets) {
+    static const struct {
+        const char *method, *target;
+        int code;
+    } cases[] = {
+        {"OPTIONS", "*", 0},
+        {"OPTIONS", "/a", 0},
+        {"POST", "*", SERVER_BAD_REQUEST},
+        {"CONNECT", "h:443", 0},
+        {"CONNECT", "", SERVER_BAD_REQUEST},
+        {"CONNECT", "h h", SERVER_BAD_REQUEST},
+        {"M-SEARCH", "/", 0}, /* unknown, but a method: 501 is not for the gate to say */
+        {"get", "/", 0},
+        {"", "/", SERVER_BAD_REQUEST},
+        {"G(T", "/", SERVER_BAD_REQUEST},
+        {"\rGET", "/", SERVER_BAD_REQUEST},
+        {"G\xc3\xa9T", "/", SERVER_BAD_REQUEST},
+    };
+    for (size_t i = 0; i < PE_COUNT(cases); i++) {
+        struct gate_request request = get(cases[i].target);
+        request.method = cases[i].method;
+        ck_assert_msg(check(&request).code == cases[i].code, "case %zu", i);
+    }
+}
+END_TEST
+
+START_TEST(hosts) {
+    static const char *const good[] = {
+        "x", "x.y:80", "127.0.0.1:8080", "[::1]", "[::1]:80", "x:", "x \t", "a_b", "%41;!$", "[v1.a:b]"};
+    static const char *const bad[] = {"",    " ",    ":80",  "a b",      "a/b", "u@h",     "h:8a",
+                                      "a:b", "a,b:", "[::1", "[::1]a]:", "::1", "h:80:80", "\xc3\xa9"};
+    for (size_t i = 0; i < PE_COUNT(good) + PE_COUNT(bad); i++) {
+        bool is_good = i < PE_COUNT(good);
+        const char *host = is_good ? good[i] : bad[i - PE_COUNT(good)];
+        struct gate_request request = {.method = "GET", .target = "/", .version = "HTTP/1.1"};
+        add(&request, "Host", host);
+        ck_assert_msg(check(&request).code == (is_good ? 0 : SERVER_BAD_REQUEST), "\"%s\"", host);
+    }
+}
+END_TEST
+
+/* A head where the library leaves it, its separators become NULs. */
+static struct gate_request received(void) {
+    static const char head[] = "GET\0/a\0HTTP/1.1\0\0Host\0 x\0\0X\0 y\0\0\0";
+    return (struct gate_request){
+        .method = head,
+        .target = "/a",
+        .version = head + 7,
+        .headers = {{.name = head + 17, .name_size = 4, .value = head + 23, .value_size = 1},
+                    {.name = head + 26, .name_size = 1, .value = head + 29, .value_size = 1}},
+        .n_headers = 2,
+        .target_at = head + 4,
+        .head_size = sizeof head,
+    };
+}
+
+/* Each text moved by a byte: that byte was a NUL, or there was no CR. */
+START_TEST(gaps_between_the_texts) {
+    static const char *const moved[] = {"nothing",        "the target",   "the version",         "a name",
+                                        "a value's end",  "another name", "another value's end", "the end",
+                                        "a field is gone"};
+    for (size_t i = 0; i < PE_COUNT(moved); i++) {
+        for (int by = -1; by <= 1; by += 2) {
+            struct gate_request request = received();
+            const char **texts[] = {NULL, &request.target_at,      &request.version, &request.headers[0].name,
+                                    NULL, &request.headers[1].name};
+            if (i < PE_COUNT(texts) && texts[i] != NULL) {
+                *texts[i] += by;
+            }
+            request.headers[0].value -= i == 4 && by < 0;
+            request.headers[0].value_size -= i == 4 && by > 0;
+            request.headers[1].value -= i == 6 && by < 0;
+            request.headers[1].value_size -= i == 6 && by > 0;
+            request.head_size += i == 7 ? (size_t)by : 0;
+            request.n_headers -= i == 8;
+            struct gate_result result;
+            gate_check(&request, &result);
+            ck_assert_msg(result.code == (i == 0 ? 0 : SERVER_BAD_REQUEST), "%s by %d: %s", moved[i], by,
+                          result.detail);
+        }
+    }
+    struct gate_request copied = received();
+    copied.target_at = NULL; /* then nothing is known of places */
+    copied.head_size = 0;
+    ck_assert_int_eq(check(&copied).code, 0);
 }
 END_TEST
 
@@ -182,7 +271,7 @@ START_TEST(heads) {
     add(&request, "X-Request-Id", "id-1");
     add(&request, "Accept", "application/json;q=0.5");
     add(&request, "IF-NONE-MATCH", "\"a\"");
-    add(&request, "X-Posenc-Timeout-Ms", "250");
+    add(&request, "X-Posenc-Timeout-Ms", "250 \t");
     add(&request, "Traceparent", "00-1");
     add(&request, "Content-Encoding", "gzip");
     add(&request, "Content-Type", "application/json");
@@ -211,7 +300,8 @@ START_TEST(target_forms) {
                  {"http://h:80/a?b", "/a?b"},
                  {"HTTP://h", "/"},
                  {"https://h/?x/y", "/?x/y"},
-                 {"http:/h/a", "http:/h/a"}};
+                 {"http:/h/a", "http:/h/a"},
+                 {"http:///a", "http:///a"}};
     for (size_t i = 0; i < PE_COUNT(cases); i++) {
         ck_assert_str_eq(gate_target(cases[i].sent), cases[i].seen);
     }
@@ -223,6 +313,9 @@ Suite *gate_suite(void) {
     TCase *tests = tcase_create("gate");
     tcase_add_test(tests, plain_requests_pass);
     tcase_add_test(tests, targets_refused);
+    tcase_add_test(tests, methods_and_their_targets);
+    tcase_add_test(tests, hosts);
+    tcase_add_test(tests, gaps_between_the_texts);
     tcase_add_test(tests, framing);
     tcase_add_test(tests, nul_in_a_value);
     tcase_add_test(tests, host_and_versions);
