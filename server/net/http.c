@@ -16,6 +16,7 @@
 #include "metrics.h"
 #include "request.h"
 
+#include <limits.h>
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -31,6 +32,8 @@
 #define HTTP_SMALL_REPLY      (32 << 10)        /* header and body leave in one piece */
 #define HTTP_REPLY_BLOCK      ((size_t)256 << 10)
 #define HTTP_EVENTS           64
+#define HTTP_STUCK_TURNS      100 /* without any event: a buffer that is full of half a line */
+#define HTTP_STUCK_MS         5
 #define HTTP_DRAIN_TICK_NS    (20 * POOL_MS)
 #define HTTP_LAST_WORDS_NS    POOL_SECOND /* after the drain timeout, to send what was stopped */
 #define NEVER                 INT64_MAX
@@ -48,6 +51,7 @@ struct http {
     int64_t next_deadline; /* none of a suspended request is earlier */
     int64_t next_sweep;
     int64_t end_ns; /* of the phase */
+    int stuck;      /* turns since something happened */
     pthread_t thread;
     bool has_thread;
     _Atomic int64_t drain_ns; /* when the drain must be over; NEVER = go on serving */
@@ -110,6 +114,7 @@ static ssize_t read_reply(void *context, uint64_t position, char *out, size_t ro
     struct request *request = context;
     size_t n;
     (void)position;
+    http_of(request)->stuck = 0;
     switch (request_read(request, out, room, &n)) {
     case STREAM_BYTES:
         return (ssize_t)n;
@@ -283,6 +288,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     struct http *http = context;
     struct request *request = *request_context;
     (void)connection;
+    http->stuck = 0;
     if (request == NULL || request->gone) {
         return MHD_NO;
     }
@@ -378,12 +384,18 @@ static int wait_ms(const struct http *http, int64_t now) {
     if (MHD_get_timeout(http->daemon, &library_ms) == MHD_YES && (int64_t)library_ms < ms) {
         ms = (int64_t)library_ms;
     }
+    /* The library wants to go on at once when there are bytes in a buffer, even if they fill it and end in
+     * the middle of a chunk's first line, so that nothing can come of it until the connection is cut. */
+    if (http->stuck > HTTP_STUCK_TURNS && ms < HTTP_STUCK_MS) {
+        ms = HTTP_STUCK_MS;
+    }
     return ms < 0 ? 0 : (int)(ms < 60000 ? ms : 60000);
 }
 
 static void wait_events(struct http *http) {
     struct epoll_event events[HTTP_EVENTS];
     int n = epoll_wait(http->epoll, events, HTTP_EVENTS, wait_ms(http, pool_now_ns()));
+    http->stuck = n == 0 && http->stuck < INT_MAX ? http->stuck + 1 : 0;
     for (int i = 0; i < n; i++) {
         struct request *request = events[i].data.ptr;
         if (request == NULL) {
