@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The daemon's HTTP as clients meet it, good ones and bad ones: test_http.py DAEMON [TEST...].
 
-The header gate, HTTP/1.0 and pipelining, HEAD and Expect, bodies in pieces and bodies too big, clients that leave, a
+HTTP/1.0 and pipelining, HEAD and Expect, bodies in pieces and bodies too big, clients that leave, a
 full queue, streams and their memory, slow clients, and stopping with work in flight. Each check is a function named
 test_...; the last line says how many passed.
 """
@@ -70,96 +70,6 @@ class Work:
     def good(self, reply):
         status, _, body = reply
         return status == 200 and len(body) == 128 + self.rows * 512 * 4
-
-
-# ---- the header gate ------------------------------------------------------------------------------------------------
-
-GATE = [
-    # name, request, status; the rest of a refused request must never be answered as another one
-    ("two lengths", GET + HOST + "Content-Length: 3\r\nContent-Length: 30\r\n\r\nabc" + GET + HOST + "\r\n", 400),
-    ("the same length twice", GET + HOST + "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc", 400),
-    ("length and coding", "POST /v1/encode HTTP/1.1\r\n" + HOST + "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n"
-     "0\r\n\r\n" + GET + HOST + "\r\n", 400),
-    ("coding and length", "POST /v1/encode HTTP/1.1\r\n" + HOST + "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n"
-     "0\r\n\r\n" + GET + HOST + "\r\n", 400),
-    ("space before the colon", GET + HOST + "Content-Length : 3\r\n\r\n" + GET + HOST + "\r\n", 400),
-    ("coding xchunked", "POST /v1/encode HTTP/1.1\r\n" + HOST + "Transfer-Encoding: xchunked\r\n\r\n", 501),
-    ("coding gzip, chunked", "POST /v1/encode HTTP/1.1\r\n" + HOST + "Transfer-Encoding: gzip, chunked\r\n\r\n", 501),
-    ("coding identity", "POST /v1/encode HTTP/1.1\r\n" + HOST + "Transfer-Encoding: identity\r\n\r\n", 501),
-    ("coding twice", "POST /v1/encode HTTP/1.1\r\n" + HOST + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"
-     "\r\n0\r\n\r\n", 400),
-    ("coding in HTTP/1.0", "POST /v1/encode HTTP/1.0\r\n" + HOST + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
-    ("two hosts", GET + HOST + "Host: y\r\n\r\n", 400),
-    ("no host", GET + "\r\n", 400),
-    ("name with a space", GET + HOST + "X Y: z\r\n\r\n", 400),
-    ("name with a control", GET + HOST + "X\x01: z\r\n\r\n", 400),
-    ("name with a bracket", GET + HOST + "X(: z\r\n\r\n", 400),
-    ("CR in a value", GET + HOST + "X: a\rb\r\n\r\n", 400),
-    ("control in a value", GET + HOST + "X: a\x1b[31mb\r\n\r\n", 400),
-    ("DEL in a value", GET + HOST + "X: a\x7f\r\n\r\n", 400),
-    ("encoded NUL in the path", "GET /v1/limits%00x HTTP/1.1\r\n" + HOST + "\r\n", 400),
-    ("encoded LF in the path", "GET /v1/limits%0a HTTP/1.1\r\n" + HOST + "\r\n", 400),
-    ("half an escape in the path", "GET /v1/limits%2 HTTP/1.1\r\n" + HOST + "\r\n", 400),
-    ("control in the path", "GET /v1/lim\x01its HTTP/1.1\r\n" + HOST + "\r\n", 400),
-    ("raw UTF-8 in the target", "GET /v1/limits?a=\xc3\xa9 HTTP/1.1\r\n" + HOST + "\r\n", 400),
-    ("space in the target", "GET /v1/lim its HTTP/1.1\r\n" + HOST + "\r\n", 0),
-    ("target without a slash", "GET v1/limits HTTP/1.1\r\n" + HOST + "\r\n", 400),
-    ("foreign scheme", "GET ftp://x/v1/limits HTTP/1.1\r\n" + HOST + "\r\n", 400),
-    ("request id twice", GET + HOST + "X-Request-Id: a\r\nX-Request-Id: b\r\n\r\n", 400),
-    ("129 fields", GET + HOST + "X: y\r\n" * 128 + "\r\n", 400),
-    ("length +3", GET + HOST + "Content-Length: +3\r\n\r\nabc", 400),
-    ("length 0x3", GET + HOST + "Content-Length: 0x3\r\n\r\nabc", 400),
-    ("length -3", GET + HOST + "Content-Length: -3\r\n\r\nabc", 400),
-    ("length 3, 3", GET + HOST + "Content-Length: 3, 3\r\n\r\nabc", 400),
-    ("length of 2^64", GET + HOST + "Content-Length: 18446744073709551616\r\n\r\nabc", 413),
-    ("length of 10^18", "POST /v1/encode HTTP/1.1\r\n" + HOST + "Content-Length: 1000000000000000000\r\n\r\n", 413),
-    ("chunk size 0x3", "POST /v1/encode HTTP/1.1\r\n" + HOST + "Transfer-Encoding: chunked\r\n\r\n0x3\r\nabc\r\n0\r\n\r\n", 400),
-    ("huge chunk size", "POST /v1/encode HTTP/1.1\r\n" + HOST + "Transfer-Encoding: chunked\r\n\r\n"
-     "FFFFFFFFFFFFFFFFF\r\n", 413),
-    ("header of 40 KB", GET + HOST + "X: " + "y" * 40000 + "\r\n\r\n", 431),
-    ("target of 40 KB", "GET /" + "y" * 40000 + " HTTP/1.1\r\n" + HOST + "\r\n", 414),
-    ("HTTP/3.0", f"GET {SMALL} HTTP/3.0\r\n" + HOST + "\r\n", 505),
-    ("HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
-]
-# Refused by the library itself, in HTML, or closed without a word (0). A NUL in a value is cut off by it, unseen.
-LIBRARY = {"space in the target", "no host", "length +3", "length 0x3", "length -3", "length 3, 3", "length of 2^64", "chunk size 0x3",
-           "huge chunk size", "header of 40 KB", "target of 40 KB", "HTTP/3.0", "HTTP/2 preface"}
-
-
-def test_gate_refuses_and_closes():
-    faults = []
-    with start() as daemon:
-        for name, request, status in GATE:
-            data = daemon.raw(text(request), timeout=5)
-            got = int(data.split(b" ")[1]) if data.startswith(b"HTTP/1.1 ") else 0
-            again = data.count(b"HTTP/1.1 200") > 0
-            if got != status or again:
-                faults.append(f"{name}: {data[:100]!r} expected {status}{', smuggled' if again else ''}")
-            elif name not in LIBRARY:
-                head, _, body = data.partition(b"\r\n\r\n")
-                closes = b"connection: close" in head.lower()
-                if not closes or problem(body)["status"] != status:
-                    faults.append(f"{name}: {data[:300]!r}")
-        status, _, body = daemon.get(SMALL)
-        assert status == 200 and b'"vectors"' in body
-    assert not faults, "; ".join(faults)
-
-
-def test_gate_lets_good_requests_in():
-    good = [
-        GET + HOST + "\r\n", GET + "host:x\r\n\r\n", "\r\n" + GET + HOST + "\r\n",
-        f"GET http://x:8080{SMALL} HTTP/1.1\r\n" + HOST + "\r\n",
-        GET + HOST + "X: a\tb \xc3\xa9\r\n\r\n", GET + HOST + "Accept: text/csv;q=0.1\r\nAccept: application/json\r\n\r\n",
-        GET + HOST + "X: y\r\n" * 120 + "\r\n", GET + HOST + "Content-Length: 0\r\n\r\n",
-        GET.replace("sinusoidal", "%73inusoidal") + HOST + "\r\n", GET + HOST + "Expect: banana\r\n\r\n",
-    ]
-    with start() as daemon:
-        for request in good:
-            with daemon.connect() as sock:
-                sock.sendall(text(request))
-                status, headers, body = receive_reply(sock)
-                assert status == 200 and b"0.84147096" in body, (request, status, body)
-                assert "connection" not in headers, (request, headers)
 
 
 # ---- versions, methods, connections ---------------------------------------------------------------------------------
