@@ -3,7 +3,8 @@
  * Whole requests through call.h: the input is a request as a text (request_text.h). It is answered twice,
  * with the body in one piece and with its parts in order, then with the body in many pieces, the parts
  * backwards and the reply pulled in many pieces; both must give the same bytes. No input may give a 500;
- * what is refused is a problem document; all memory comes back, and the next request is answered as ever.
+ * what is refused is a problem document; all memory comes back, and the next request is answered as ever. A
+ * GET is asked again as HEAD, and with the tag that it was given.
  *
  * The service has a table, "small". Three headers speak to this target: `Transfer-Encoding` means that the
  * length of the body is not known, `Admin` that the request came by the admin listener, `Stop` that it is
@@ -97,6 +98,8 @@ static struct ground *ground_get(void) {
 struct answer {
     struct call *call;
     bool cut;        /* in many pieces */
+    bool head;       /* HEAD in place of GET */
+    const char *tag; /* an If-None-Match of its own */
     uint64_t *state; /* where it is cut */
     char *bytes;
     size_t n;
@@ -165,6 +168,8 @@ static void answer_open(struct answer *answer, const struct ground *ground, cons
     head.target = text->head.target;
     head.content_length = request_text_header(text, "Transfer-Encoding") ? -1 : (int64_t)text->body_n;
     head.admin = request_text_header(text, "Admin") != NULL;
+    head.method = answer->head ? "HEAD" : head.method;
+    head.if_none_match = answer->tag ? answer->tag : head.if_none_match;
     answer->call = call_open(&ground->service, &head);
     FUZZ_EXPECT(answer->call, "no memory");
     free(block); /* a call keeps copies */
@@ -178,7 +183,7 @@ static void answer_open(struct answer *answer, const struct ground *ground, cons
         call_write(answer->call);
     }
     FUZZ_EXPECT(call_answered(answer->call), "is not answered");
-    if (strcmp(text->head.method, "HEAD") != 0) {
+    if (!answer->head && strcmp(text->head.method, "HEAD") != 0) {
         pull(answer);
     }
     hide_id(answer, request_text_header(text, "X-Request-Id"));
@@ -265,14 +270,36 @@ static void check_answer(const struct answer *answer, bool stop) {
 static void check_same(const struct answer *a, const struct answer *b) {
     const struct call_reply *one = call_reply(a->call), *two = call_reply(b->call);
     FUZZ_EXPECT(one->status == two->status, "status %d, then %d", one->status, two->status);
-    FUZZ_EXPECT(a->n == b->n && (a->n == 0 || memcmp(a->bytes, b->bytes, a->n) == 0), "first %.*s\nthen %.*s",
-                (int)a->n, a->bytes, (int)b->n, b->bytes);
+    FUZZ_EXPECT(one->length == two->length && one->stream == two->stream, "%lld bytes, then %lld",
+                (long long)one->length, (long long)two->length);
+    FUZZ_EXPECT(b->head || (a->n == b->n && (a->n == 0 || memcmp(a->bytes, b->bytes, a->n) == 0)),
+                "first %.*s\nthen %.*s", (int)a->n, a->bytes, (int)b->n, b->bytes);
     FUZZ_EXPECT(one->n_headers == two->n_headers, "%zu headers, then %zu", one->n_headers, two->n_headers);
     for (size_t i = 0; i < one->n_headers; i++) {
         const struct call_header *left = &one->headers[i], *right = &two->headers[i];
         bool own = strcmp(left->name, "Server-Timing") == 0 || strcmp(left->name, "X-Request-Id") == 0;
         FUZZ_EXPECT(strcmp(left->name, right->name) == 0 && (own || strcmp(left->value, right->value) == 0),
                     "%s: %s, then %s: %s", left->name, left->value, right->name, right->value);
+    }
+}
+
+/* HEAD tells what GET would, and a tag that was given out is known again. */
+static void check_related(const struct ground *ground, const struct request_text *text,
+                          const struct answer *get) {
+    struct answer head = {.head = true};
+    answer_open(&head, ground, text, false);
+    if (call_reply(get->call)->status != 405) { /* it names the method */
+        check_same(get, &head);
+    }
+    answer_close(&head);
+    const char *tag = header(get, "ETag");
+    if (tag[0]) {
+        struct answer again = {.tag = tag};
+        answer_open(&again, ground, text, false);
+        FUZZ_EXPECT(call_reply(again.call)->status == 304 && again.n == 0, "the tag %s gives a %d", tag,
+                    call_reply(again.call)->status);
+        FUZZ_EXPECT(strcmp(header(&again, "ETag"), tag) == 0, "%s becomes %s", tag, header(&again, "ETag"));
+        answer_close(&again);
     }
 }
 
@@ -304,6 +331,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check_answer(&whole, stop);
     answer_open(&cut, ground, &text, stop);
     check_same(&whole, &cut);
+    if (strcmp(text.head.method, "GET") == 0 && !stop) {
+        check_related(ground, &text, &whole);
+    }
     answer_close(&whole);
     answer_close(&cut);
     check_probe(ground);
