@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The reader of npy files: the input is the file. What it accepts has a size that fits its shape and lies
- * within the file or in the arena, wherever in memory the file begins; written and read again it is the same.
+ * within the file or in the arena, wherever in memory the file begins; a file a byte longer or shorter is
+ * refused; written and read again it is the same.
  */
 #include "fuzz/target.h"
 
@@ -28,6 +29,19 @@ static void check_written(struct pe_arena *arena, const struct pe_tensor *tensor
     free(file);
 }
 
+/* A byte more or less than the shape takes. */
+static void check_size(struct pe_arena *arena, const uint8_t *data, size_t size) {
+    for (size_t n = size - 1; n <= size + 1; n += 2) {
+        struct pe_tensor tensor;
+        struct pe_error err = {0};
+        char *file = calloc(1, n);
+        FUZZ_EXPECT(file, "no memory");
+        memcpy(file, data, n < size ? n : size);
+        FUZZ_EXPECT(pe_npy_read(arena, &tensor, file, n, &err), "%zu bytes as well as %zu", n, size);
+        free(file);
+    }
+}
+
 static int read_at(struct pe_arena *arena, const uint8_t *data, size_t size, size_t shift,
                    struct pe_error *err) {
     char *block = malloc(size + shift);
@@ -39,6 +53,7 @@ static int read_at(struct pe_arena *arena, const uint8_t *data, size_t size, siz
     if (code == PE_OK) {
         fuzz_tensor_check(&tensor);
         check_written(arena, &tensor);
+        check_size(arena, data, size);
     }
     free(block);
     return code;
