@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * The body as it arrives: counted, inflated, and either lifted (JSON) or collected (binary). Limits hold for
- * what was sent (body_bytes) and for what it becomes (expanded_bytes), before memory is taken.
+ * what was sent (body_bytes) and for what it becomes (expanded_bytes), before memory is taken. What it has
+ * become, once it is complete, counts in the arena: the body and all that is computed from it share the one
+ * limit.
  */
 #include "call_state.h"
 
@@ -164,12 +166,32 @@ int call_body_feed(struct call *call, const void *bytes, size_t n) {
     return call->body.gzip ? collect(call, &call->body.packed, bytes, n, limit) : feed_plain(call, bytes, n);
 }
 
+static void drop(struct call_bytes *bytes) {
+    free(bytes->data);
+    *bytes = (struct call_bytes){0};
+}
+
+/* Gives back the room that was not needed. */
+static void trim(struct call_bytes *bytes) {
+    char *trimmed = bytes->n > 0 && bytes->n < bytes->room ? realloc(bytes->data, bytes->n) : NULL;
+    if (trimmed) {
+        bytes->data = trimmed;
+        bytes->room = bytes->n;
+    }
+}
+
 int call_body_end(struct call *call) {
     struct call_body *body = &call->body;
     if (body->gzip && body->packed.n && unpack(call)) {
         return call->err.code;
     }
-    return body->lift ? lift_finish(body->lift, &call->err) : PE_OK;
+    drop(&body->packed);
+    trim(&body->plain);
+    if (body->lift && lift_finish(body->lift, &call->err)) {
+        return call->err.code;
+    }
+    size_t held = body->plain.room + (body->lift ? lift_bytes(body->lift) : 0);
+    return pe_arena_charge(call->arena, held, &call->err) ? pe_error_at(&call->err, "body") : PE_OK;
 }
 
 /* ---- binding ----------------------------------------------------------------------------------------- */
@@ -279,6 +301,6 @@ void call_body_close(struct call *call) {
     if (body->lift) {
         lift_close(body->lift);
     }
-    free(body->packed.data);
-    free(body->plain.data);
+    drop(&body->packed);
+    drop(&body->plain);
 }

@@ -57,8 +57,8 @@ const struct pe_field config_fields[] = {
     {PE_FIELD(config, body_bytes), .def = "67108864", .min = KIB, .max = TIB, .unit = "SIZE",
      .flags = PE_FIELD_BYTES, .doc = "largest posted body, as sent; more is answered 413"},
     {PE_FIELD(config, expanded_bytes), .def = "268435456", .min = 64 * KIB, .max = TIB, .unit = "SIZE",
-     .flags = PE_FIELD_BYTES, .doc = "most memory of one request for its body, inflated and parsed, and as much again for what is "
-            "computed; reply_bytes come on top"},
+     .flags = PE_FIELD_BYTES, .doc = "most memory of one request: its body, inflated and parsed, and all that is computed from it, "
+            "together; a body being inflated (body_bytes) and the reply (reply_bytes) come on top"},
     {PE_FIELD(config, envelope_bytes), .def = "1048576", .min = KIB, .max = GIB, .unit = "SIZE",
      .flags = PE_FIELD_BYTES, .doc = "largest JSON body, its arrays of numbers not counted"},
     {PE_FIELD(config, reply_bytes), .def = "67108864", .min = KIB, .max = TIB, .unit = "SIZE",

@@ -28,7 +28,7 @@ struct config {
     int64_t drain_delay_ms;     /* still accepting while not ready */
     int64_t drain_timeout_ms;   /* for what is in flight */
     int64_t body_bytes;         /* posted */
-    int64_t expanded_bytes;     /* of a request: its body inflated and parsed; again: what is computed */
+    int64_t expanded_bytes;     /* of a request: its body inflated and parsed, with what is computed */
     int64_t envelope_bytes;     /* JSON without its arrays of numbers */
     int64_t reply_bytes;        /* buffered reply */
     int64_t stream_bytes;       /* streamed reply */

@@ -161,6 +161,10 @@ int pe_arena_charge(struct pe_arena *arena, size_t bytes, struct pe_error *err) 
     return PE_OK;
 }
 
+void pe_arena_discharge(struct pe_arena *arena, size_t bytes) {
+    arena->used -= bytes < arena->used ? bytes : arena->used;
+}
+
 void *pe_arena_array(struct pe_arena *arena, size_t n, size_t size, struct pe_error *err) {
     size_t bytes, factors[2] = {n, size};
     if (!pe_size_product(factors, 2, &bytes)) {

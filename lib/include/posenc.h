@@ -147,6 +147,8 @@ PE_API char *pe_arena_text(struct pe_arena *arena, const char *text, size_t leng
 /* Counts bytes that were taken elsewhere (a plan's) against the limit: PE_ERR_LIMIT when they are too many.
  */
 PE_API int pe_arena_charge(struct pe_arena *arena, size_t bytes, struct pe_error *err) PE_CHECKED;
+/* They were given back: no longer counts them. */
+PE_API void pe_arena_discharge(struct pe_arena *arena, size_t bytes);
 /* Bytes taken so far, and the limit. */
 PE_API size_t pe_arena_used(const struct pe_arena *arena);
 PE_API size_t pe_arena_limit(const struct pe_arena *arena);

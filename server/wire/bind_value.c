@@ -36,24 +36,13 @@ static char *path_join(char *out, size_t size, const char *path, const char *key
 
 /* Lifted doubles as float32, each rounded once from its text: where the double would round to another float,
  * the right float takes its place first. */
-static int lifted_to_f32(struct bind *bind, struct pe_tensor *out, const struct lift_array *array,
+static int lifted_to_f32(struct bind *bind, struct pe_tensor *tensor, const struct lift_array *array,
                          struct pe_error *err) {
     for (size_t i = 0; i < array->n_fixes; i++) {
         array->values[array->fixes[i].index] = array->fixes[i].single;
     }
-    struct pe_tensor doubles = {.data = array->values, .dtype = PE_DTYPE_F64, .rank = array->rank};
-    memcpy(doubles.dim, array->dim, sizeof doubles.dim);
-    return pe_tensor_convert(bind->arena, out, &doubles, PE_DTYPE_F32, err);
-}
-
-static int lifted_to_f64(struct bind *bind, struct pe_tensor *out, const struct lift_array *array,
-                         struct pe_error *err) {
-    if (pe_tensor_alloc(bind->arena, out, PE_DTYPE_F64, array->rank, array->dim, err)) {
-        return err->code;
-    }
-    struct pe_tensor doubles = *out;
-    doubles.data = array->values;
-    return pe_tensor_load(&doubles, out->data, err);
+    const struct pe_tensor doubles = *tensor;
+    return pe_tensor_convert(bind->arena, tensor, &doubles, PE_DTYPE_F32, err);
 }
 
 /* The index of element i as "[1][3]". */
@@ -68,8 +57,9 @@ static void index_path(const struct lift_array *array, size_t i, char *path, siz
     }
 }
 
-/* The tensor that was lifted at this path into the arena; its own memory is given back. NULL, without an
- * error, when nothing was lifted there. Errors are relative to the row's name. */
+/* The tensor that was lifted at this path: as doubles where it lies, as float32 in the arena, and then its
+ * own memory is given back. NULL, without an error, when nothing was lifted there. Errors are relative to the
+ * row's name. */
 static struct pe_tensor *take_lifted(struct bind *bind, const struct pe_field *row, const char *path,
                                      enum pe_dtype dtype, struct pe_error *err) {
     struct lift_array *array = bind->lift ? lift_find(bind->lift, path) : NULL;
@@ -96,10 +86,15 @@ static struct pe_tensor *take_lifted(struct bind *bind, const struct pe_field *r
     if (!tensor) {
         return NULL;
     }
-    bool wide = dtype == PE_DTYPE_F64;
-    if (wide ? lifted_to_f64(bind, tensor, array, err) : lifted_to_f32(bind, tensor, array, err)) {
+    *tensor = (struct pe_tensor){.data = array->values, .dtype = PE_DTYPE_F64, .rank = array->rank};
+    memcpy(tensor->dim, array->dim, sizeof tensor->dim);
+    if (dtype == PE_DTYPE_F64) {
+        return tensor;
+    }
+    if (lifted_to_f32(bind, tensor, array, err)) {
         return NULL;
     }
+    pe_arena_discharge(bind->arena, lift_array_bytes(array));
     lift_array_drop(array);
     return tensor;
 }

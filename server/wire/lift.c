@@ -391,6 +391,14 @@ size_t lift_count(const struct lift *lift) {
     return lift->n_arrays;
 }
 
+size_t lift_bytes(const struct lift *lift) {
+    size_t bytes = lift->room;
+    for (size_t i = 0; i < lift->n_arrays; i++) {
+        bytes += lift_array_bytes(lift->arrays[i]) + LIFT_ARRAY_COST * sizeof(double);
+    }
+    return bytes;
+}
+
 struct lift_array *lift_at(const struct lift *lift, size_t i) {
     return lift->arrays[i];
 }

@@ -88,6 +88,9 @@ struct lift_array *lift_at(const struct lift *lift, size_t i); /* in the order o
 struct lift_array *lift_find(const struct lift *lift, const char *path);
 /* The first array that is no tensor, or NULL. */
 const struct lift_array *lift_first_error(const struct lift *lift);
+/* The memory of one array's values, and of all that the lift holds. */
+size_t lift_array_bytes(const struct lift_array *array);
+size_t lift_bytes(const struct lift *lift);
 /* Gives back the values of one array. */
 void lift_array_drop(struct lift_array *array);
 

@@ -215,6 +215,14 @@ void lift_array_complete(struct lift_reader *reader) {
         reader->budget->used -= reader->room - array->n;
         reader->room = array->n;
     }
+    if (array->n_fixes > 0 && array->n_fixes < reader->room_fixes) {
+        struct lift_fix *fixes = realloc(array->fixes, array->n_fixes * sizeof *fixes);
+        if (fixes) {
+            array->fixes = fixes;
+        }
+        reader->budget->used -= 2 * (reader->room_fixes - array->n_fixes);
+        reader->room_fixes = array->n_fixes;
+    }
 }
 
 /* ---- Life ---------------------------------------------------------------------------------------------- */
@@ -243,6 +251,10 @@ struct lift_array *lift_reader_begin(struct lift_reader *reader, const char *pat
         reader->length[i] = LIFT_LENGTH_UNKNOWN;
     }
     return array;
+}
+
+size_t lift_array_bytes(const struct lift_array *array) {
+    return array->n * sizeof *array->values + array->n_fixes * sizeof *array->fixes;
 }
 
 void lift_array_drop(struct lift_array *array) {

@@ -195,6 +195,76 @@ START_TEST(numbers_count_against_the_memory_of_a_request) {
 }
 END_TEST
 
+/* A body of that many numbers of 0.5, in each form that bodies have. */
+static char *half_numbers(const char *form, size_t count, size_t *n) {
+    size_t header = strcmp(form, "npy") == 0 ? 128 : 0;
+    char *body = malloc(header + 4 * count + 100);
+    const float half = 0.5F;
+    if (strcmp(form, "json") == 0) {
+        *n = (size_t)snprintf(body, 100, "{\"encoding\":\"none\",\"embeddings\":[[");
+        for (size_t i = 0; i < count; i++, *n += 3) {
+            memcpy(body + *n, i + 1 < count ? "15," : "15]", 3);
+        }
+        *n += (size_t)snprintf(body + *n, 10, "]}");
+        return body;
+    }
+    if (header) {
+        struct pe_tensor shape = {.dtype = PE_DTYPE_F32, .rank = 2, .dim = {1, count}};
+        header = pe_npy_header(body, 128, &shape);
+    }
+    for (size_t i = 0; i < count; i++) {
+        memcpy(body + header + i * sizeof half, &half, sizeof half);
+    }
+    *n = header + count * sizeof half;
+    return body;
+}
+
+/* What a body has become and what is computed from it count together: the least limit that is enough is that
+ * of both, and one byte less is refused. */
+START_TEST(one_budget_for_body_and_results) {
+    enum { COUNT = 50000 };
+    static const struct {
+        const char *request, *form, *type, *coding;
+        size_t bytes; /* for each number, at once */
+    } rows[] = {
+        {"POST /v1/apply?type=none&format=raw", "npy", "application/x-npy", NULL, 4 + 4},
+        {"POST /v1/apply?type=none&format=raw&dtype=float64", "npy", "application/x-npy", NULL, 4 + 8 + 8},
+        {"POST /v1/apply?type=none&shape=1,50000", "raw", "application/octet-stream", NULL, 4 + 4},
+        {"POST /v1/apply?type=none&format=raw", "npy", "application/x-npy", "gzip", 4 + 4},
+        {"POST /v1/apply?format=raw", "json", "application/json", NULL, 8 + 4},
+        {"POST /v1/apply?format=raw&dtype=float64", "json", "application/json", NULL, 8 + 8},
+    };
+    size_t n, low = 65536, high = (size_t)8 << 20;
+    char *body = half_numbers(rows[_i].form, COUNT, &n);
+    if (rows[_i].coding) {
+        char *plain = body;
+        body = gzip(plain, n, &n);
+        free(plain);
+    }
+    while (low < high) { /* the least limit that is enough */
+        size_t middle = low + (high - low) / 2;
+        ground.config.expanded_bytes = (int64_t)middle;
+        struct call_try try = {.request = rows[_i].request, .body = body, .body_n = n};
+        try.head.content_type = rows[_i].type;
+        try.head.content_encoding = rows[_i].coding;
+        call_try(&ground, &try);
+        ck_assert_msg(try.status == 200 || try.status == 413, "%s", try.reply);
+        if (try.status == 413) {
+            ck_assert_str_eq(call_try_text(&try, "option"), "expanded_bytes");
+            json_int_t limit = json_integer_value(json_object_get(try.json, "limit"));
+            ck_assert(limit == (json_int_t)middle || limit == (json_int_t)middle / 8 * 8); /* in numbers */
+            ck_assert_int_gt(json_integer_value(json_object_get(try.json, "got")), (json_int_t)middle);
+        }
+        low = try.status == 200 ? low : middle + 1;
+        high = try.status == 200 ? middle : high;
+        call_try_close(&try);
+    }
+    ck_assert_uint_ge(low, rows[_i].bytes * COUNT);
+    ck_assert_uint_le(low, rows[_i].bytes * COUNT + 8192);
+    free(body);
+}
+END_TEST
+
 /* ---- Types of content ---------------------------------------------------------------------------------- */
 
 START_TEST(json_by_any_of_its_names) {
@@ -390,6 +460,7 @@ Suite *call_body_suite(void) {
     tcase_add_test(tests, gzip_bomb);
     tcase_add_test(tests, limits_name_their_option);
     tcase_add_test(tests, numbers_count_against_the_memory_of_a_request);
+    tcase_add_loop_test(tests, one_budget_for_body_and_results, 0, 6);
     tcase_add_test(tests, json_by_any_of_its_names);
     tcase_add_test(tests, types_that_are_not_read);
     tcase_add_test(tests, raw_bodies);
