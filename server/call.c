@@ -452,6 +452,17 @@ void call_refuse(struct call *call, int code, const char *detail) {
     call_answer_problem(call);
 }
 
+void call_refuse_client(struct call *call, const char *option, uint64_t limit, uint64_t got) {
+    call->err = (struct pe_error){0};
+    pe_fail_limit(
+        &call->err, "body", option, limit, got,
+        "%llu at once from one address, at most %llu are allowed (option %s); try again when one of "
+        "them is done",
+        (unsigned long long)got, (unsigned long long)limit, option);
+    call->err.code = SERVER_CLIENT_LIMIT;
+    call_answer_problem(call);
+}
+
 /* ---- the reply --------------------------------------------------------------------------------------- */
 
 const struct call_reply *call_reply(const struct call *call) {

@@ -60,7 +60,7 @@ void call_add_header(struct call *call, const char *name, const char *value) {
 static void add_common_headers(struct call *call) {
     call_add_header(call, "X-Request-Id", call->request_id);
     call_add_header(call, "X-Content-Type-Options", "nosniff");
-    if (call->reply.status == 503) {
+    if (call->reply.status == 503 || call->reply.status == 429) {
         call_add_header(call, "Retry-After", "1");
     }
 }

@@ -43,13 +43,26 @@ const struct pe_field config_fields[] = {
     {PE_FIELD(config, connections), .def = "4096", .min = 1, .max = 1000000, .unit = "N",
      .doc = "connections at once; more wait until one closes"},
     {PE_FIELD(config, connections_per_ip), .def = "0", .min = 0, .max = 1000000, .unit = "N",
-     .doc = "connections at once from one address; 0 is no limit of its own"},
+     .doc = "connections at once from one address, more are closed; 0 is no limit of its own, as is right behind a "
+            "proxy, where all clients have one address"},
+    {PE_FIELD(config, requests_per_ip), .def = "0", .min = 0, .max = 65536, .unit = "N",
+     .doc = "requests of one address (IPv6: of one /64) that wait or are computed at once; more are answered 429; 0 "
+            "is no limit of its own, as is right behind a proxy"},
     {PE_FIELD(config, idle_timeout_s), .def = "75", .min = 1, .max = 86400, .unit = "SECONDS",
-     .doc = "a connection on which nothing happens is closed after that time"},
+     .doc = "a connection on which nothing happens is closed after that time; where that is long, keep-alive probes "
+            "close it three minutes after its client vanished"},
+    {PE_FIELD(config, header_timeout_s), .def = "10", .min = 1, .max = 3600, .unit = "SECONDS",
+     .doc = "time for a request's header to be complete, from its first byte; then the connection is closed"},
+    {PE_FIELD(config, min_rate_bytes), .def = "1024", .min = 0, .max = GIB, .unit = "SIZE",
+     .flags = PE_FIELD_BYTES, .doc = "bytes per second that a client has to send of a body and to take of a reply; time in "
+            "which it waits for us does not count; 0 for no such rule"},
+    {PE_FIELD(config, rate_patience_s), .def = "20", .min = 1, .max = 3600, .unit = "SECONDS",
+     .doc = "how long a client may be slower than min_rate_bytes before its connection is closed"},
     {PE_FIELD(config, stream_timeout_s), .def = "60", .min = 1, .max = 86400, .unit = "SECONDS",
      .doc = "a streamed reply of which nothing is read for that time is cut"},
     {PE_FIELD(config, deadline_ms), .def = "30000", .min = 1, .max = 3600000, .unit = "MILLISECONDS",
-     .doc = "time that one request may take; a client may ask for less"},
+     .doc = "time that one request may take from the end of its header until its reply is made or its stream begins, "
+            "the arrival of its body included; a client may ask for less; then it is answered 504"},
     {PE_FIELD(config, drain_delay_ms), .def = "0", .min = 0, .max = 3600000, .unit = "MILLISECONDS",
      .doc = "on SIGTERM: how long to serve on while /readyz says no, so that balancers notice"},
     {PE_FIELD(config, drain_timeout_ms), .def = "25000", .min = 0, .max = 3600000, .unit = "MILLISECONDS",
@@ -67,6 +80,9 @@ const struct pe_field config_fields[] = {
      .flags = PE_FIELD_BYTES, .doc = "largest reply that is computed while it is sent"},
     {PE_FIELD(config, streams), .def = "8", .min = 0, .max = 4096, .unit = "N",
      .doc = "streamed replies at once; 0 for none"},
+    {PE_FIELD(config, streams_per_ip), .def = "4", .min = 0, .max = 4096, .unit = "N",
+     .doc = "streamed replies at once to one address (IPv6: to one /64); more are answered 429; 0 is no limit of its "
+            "own, as is right behind a proxy"},
     {PE_FIELD(config, batch_requests), .def = "256", .min = 1, .max = 65536, .unit = "N",
      .doc = "most requests in one POST /v1/batch"},
     {PE_FIELD(config, tables_bytes), .def = "1073741824", .min = 0, .max = TIB, .unit = "SIZE",

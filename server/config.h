@@ -22,7 +22,11 @@ struct config {
     int64_t queue_depth;        /* requests waiting for a worker */
     int64_t connections;        /* at once */
     int64_t connections_per_ip; /* 0 = no limit of its own */
+    int64_t requests_per_ip;    /* waiting or computed; 0 = no limit of its own */
     int64_t idle_timeout_s;     /* keep-alive */
+    int64_t header_timeout_s;   /* from a header's first byte to its end */
+    int64_t min_rate_bytes;     /* per second, of bodies and of readers; 0 = none */
+    int64_t rate_patience_s;    /* how long a client may be slower */
     int64_t stream_timeout_s;   /* a reader that takes nothing for so long is cut */
     int64_t deadline_ms;        /* of one request */
     int64_t drain_delay_ms;     /* still accepting while not ready */
@@ -33,6 +37,7 @@ struct config {
     int64_t reply_bytes;        /* buffered reply */
     int64_t stream_bytes;       /* streamed reply */
     int64_t streams;            /* at once */
+    int64_t streams_per_ip;     /* of one client; 0 = no limit of its own */
     int64_t batch_requests;     /* in one batch */
     int64_t tables_bytes;       /* of all files in tables_dir */
 };

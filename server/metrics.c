@@ -19,15 +19,16 @@ const char *const metrics_methods[METRICS_METHODS] = {"GET",    "HEAD",    "POST
 const struct metrics_code metrics_codes[METRICS_CODES] = {
     {200, true},  {204, false}, {206, false}, {304, false}, {400, true},  {401, false},
     {403, false}, {404, true},  {405, false}, {406, false}, {408, false}, {409, false},
-    {411, false}, {412, false}, {413, false}, {415, false}, {417, false}, {429, false},
+    {411, false}, {412, false}, {413, false}, {415, false}, {417, false}, {429, true},
     {499, false}, {500, true},  {501, false}, {503, true},  {504, true},  {0, false}, /* 0: any other */
 };
 
 const char *const metrics_reasons[METRICS_REASON_COUNT] = {
-    [METRICS_QUEUE_FULL] = "queue_full", [METRICS_STREAMS_FULL] = "streams_full",
-    [METRICS_TOO_LARGE] = "too_large",   [METRICS_DRAINING] = "draining",
-    [METRICS_DEADLINE] = "deadline",     [METRICS_IDLE_TIMEOUT] = "idle_timeout",
-    [METRICS_MALFORMED] = "malformed",   [METRICS_CLIENT_GONE] = "client_gone",
+    [METRICS_QUEUE_FULL] = "queue_full",     [METRICS_STREAMS_FULL] = "streams_full",
+    [METRICS_CLIENT_LIMIT] = "client_limit", [METRICS_TOO_LARGE] = "too_large",
+    [METRICS_DRAINING] = "draining",         [METRICS_DEADLINE] = "deadline",
+    [METRICS_IDLE_TIMEOUT] = "idle_timeout", [METRICS_MALFORMED] = "malformed",
+    [METRICS_CLIENT_GONE] = "client_gone",
 };
 
 const struct metrics_edge metrics_second_edges[] = {

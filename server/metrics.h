@@ -41,6 +41,7 @@ int64_t metrics_get(const struct metrics *metrics, enum metrics_value value);
 enum metrics_reason {
     METRICS_QUEUE_FULL,
     METRICS_STREAMS_FULL,
+    METRICS_CLIENT_LIMIT,
     METRICS_TOO_LARGE,
     METRICS_DRAINING,
     METRICS_DEADLINE,

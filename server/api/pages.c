@@ -140,8 +140,10 @@ int page_table(struct page *page, struct pe_error *err) {
 
 int page_limits(struct page *page, struct pe_error *err) {
     static const char *const names[] = {
-        "body_bytes", "expanded_bytes", "envelope_bytes", "reply_bytes",    "stream_bytes",
-        "streams",    "deadline_ms",    "queue_depth",    "batch_requests", "connections",
+        "body_bytes",      "expanded_bytes",   "envelope_bytes",     "reply_bytes",      "stream_bytes",
+        "streams",         "streams_per_ip",   "deadline_ms",        "queue_depth",      "requests_per_ip",
+        "batch_requests",  "connections",      "connections_per_ip", "header_timeout_s", "min_rate_bytes",
+        "rate_patience_s", "stream_timeout_s", "idle_timeout_s",
     };
     (void)err;
     text_puts(page->text, "{");

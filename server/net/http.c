@@ -203,8 +203,12 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     struct http *http = context;
     struct metrics *metrics = http->shell.service->metrics;
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-        if (*socket_context != NULL) {
-            conns_remove(&http->conns, *socket_context);
+        struct conn *conn = *socket_context;
+        if (conn != NULL) {
+            if (conn->phase == CONN_IDLE && conn->begun && conn->why != NULL) {
+                metrics_reject(metrics, METRICS_IDLE_TIMEOUT); /* there was no request yet that could be */
+            }
+            conns_remove(&http->conns, conn);
             metrics_add(metrics, METRICS_CONNECTIONS, -1);
         }
         return;
@@ -225,10 +229,9 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 static void *on_request_line(void *context, const char *target, struct MHD_Connection *connection) {
     struct http *http = context;
     struct conn *conn = conn_of(connection);
-    struct request *request = conn != NULL ? request_open(&http->shell, target) : NULL;
+    struct request *request = conn != NULL ? request_open(&http->shell, conn, target) : NULL;
     if (request != NULL) {
-        conn_enter(conn, CONN_HEADER);
-        request->conn = conn;
+        conn_enter(&http->conns, conn, CONN_HEADER);
         request->connection = connection;
     }
     return request;
@@ -270,7 +273,7 @@ static enum MHD_Result begin(struct http *http, struct request *request, const c
     struct gate_request head = {.method = method, .target = request->target, .version = version};
     MHD_get_connection_values_n(request->connection, MHD_HEADER_KIND, on_header, &head);
     place(&head, request->connection, url);
-    conn_enter(request->conn, CONN_BODY);
+    conn_enter(&http->conns, request->conn, CONN_BODY);
     if (request->conn->own_timeout) {
         request->conn->own_timeout = false;
         MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT,
@@ -279,7 +282,11 @@ static enum MHD_Result begin(struct http *http, struct request *request, const c
     if (!request_begin(request, &head)) {
         return MHD_NO;
     }
-    return request->phase == REQUEST_READY ? send_reply(http, request) : MHD_YES;
+    if (request->phase == REQUEST_READY) {
+        conn_enter(&http->conns, request->conn, CONN_BUSY);
+        return send_reply(http, request);
+    }
+    return MHD_YES;
 }
 
 static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
@@ -301,7 +308,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         return ok ? MHD_YES : MHD_NO;
     }
     if (request->phase == REQUEST_BODY) {
-        conn_enter(request->conn, CONN_BUSY);
+        conn_enter(&http->conns, request->conn, CONN_BUSY);
         request_finish(request);
     }
     if (request_waits(request)) {
@@ -333,12 +340,13 @@ static enum request_outcome outcome_of(const struct request *request, enum MHD_R
 static void on_completed(void *context, struct MHD_Connection *connection, void **request_context,
                          enum MHD_RequestTerminationCode code) {
     struct request *request = *request_context;
-    (void)context;
+    struct http *http = context;
     (void)connection;
     if (request != NULL) {
+        struct conn *conn = request->conn;
         *request_context = NULL;
-        conn_enter(request->conn, CONN_IDLE);
         request_release(request, outcome_of(request, code));
+        conn_enter(&http->conns, conn, CONN_IDLE);
     }
 }
 
@@ -447,7 +455,13 @@ static void sweep(struct http *http, int64_t now) {
         return;
     }
     conns_sweep(&http->conns, now);
-    http->next_sweep = now + (http->phase == HTTP_SERVING ? POOL_SECOND : HTTP_DRAIN_TICK_NS);
+    for (struct conn *conn = http->conns.first; conn != NULL; conn = conn->next) {
+        if (conn->deadline_ns <= now && !conn->cut) {
+            request_body_late(conn->request);
+            conn_enter(&http->conns, conn, CONN_LINGER);
+        }
+    }
+    http->next_sweep = now + (http->phase == HTTP_SERVING ? CONNS_SWEEP_NS : HTTP_DRAIN_TICK_NS);
 }
 
 static void turn(struct http *http) {
@@ -531,7 +545,8 @@ int http_open(struct http **out, const struct http_options *options, struct pe_e
                                  .pool = options->pool,
                                  .done = {.fd = -1},
                                  .admin = options->admin};
-    conns_init(&http->conns, options->service->config->idle_timeout_s);
+    conns_init(&http->conns, options->service->config);
+    http->shell.peers = &http->conns.peers;
     http->epoll = -1;
     http->next_deadline = NEVER;
     atomic_init(&http->drain_ns, NEVER);

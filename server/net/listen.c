@@ -8,6 +8,7 @@
 #include "listen.h"
 
 #include "config.h"
+#include "tcp.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
@@ -33,6 +34,7 @@ static int bind_one(const struct addrinfo *info) {
     if (info->ai_family == AF_INET6) {
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
     }
+    tcp_prepare(fd);
     if (bind(fd, info->ai_addr, info->ai_addrlen) == 0 && listen(fd, LISTEN_BACKLOG) == 0) {
         return fd;
     }

@@ -10,6 +10,7 @@
  */
 #include "request_record.h"
 
+#include "answer.h"
 #include "config.h"
 #include "metrics.h"
 #include "wire/problem.h"
@@ -33,15 +34,20 @@ static void reject(const struct request *request, enum metrics_reason reason) {
 
 /* ---- Head and body ------------------------------------------------------------------------------------- */
 
-struct request *request_open(struct shell *shell, const char *target) {
+struct request *request_open(struct shell *shell, struct conn *conn, const char *target) {
     size_t size = strlen(target) + 1;
     struct request *request = malloc(sizeof *request + size);
     if (request == NULL) {
         return NULL;
     }
-    *request = (struct request){
-        .shell = shell, .phase = REQUEST_HEAD, .opened_ns = pool_now_ns(), .deadline_ns = NEVER};
+    *request = (struct request){.shell = shell,
+                                .conn = conn,
+                                .peer = conn->peer,
+                                .phase = REQUEST_HEAD,
+                                .opened_ns = pool_now_ns(),
+                                .deadline_ns = NEVER};
     memcpy(request->target, target, size);
+    conn->request = request;
     return request;
 }
 
@@ -83,6 +89,9 @@ bool request_begin(struct request *request, const struct gate_request *seen) {
     } else if (call_answered(request->call)) {
         answer_early(request, &gate);
     }
+    if (request->phase == REQUEST_BODY) {
+        request->conn->deadline_ns = call_deadline_ns(request->call);
+    }
     return true;
 }
 
@@ -95,7 +104,25 @@ bool request_feed(struct request *request, const void *bytes, size_t n) {
     return !request->swallow || request->received <= swallow_limit(request);
 }
 
+void request_body_late(struct request *request) {
+    if (!call_answered(request->call)) {
+        call_refuse(request->call, SERVER_DEADLINE, "the deadline passed before the body was complete");
+    }
+    request->swallow = request->told = true;
+    answer_now(request->conn->fd, request->call);
+}
+
 /* ---- The reply ----------------------------------------------------------------------------------------- */
+
+/* Has this client `n` of them open already, and no more are allowed? Then it is told so. */
+static bool over_share(struct request *request, const char *option, int64_t limit, size_t n) {
+    if (limit == 0 || n < (size_t)limit) {
+        return false;
+    }
+    reject(request, METRICS_CLIENT_LIMIT);
+    call_refuse_client(request->call, option, (uint64_t)limit, n + 1);
+    return true;
+}
 
 /* On a worker. */
 static void stream_is_filled(void *context) {
@@ -106,8 +133,12 @@ static void stream_is_filled(void *context) {
 static void stream_begin(struct request *request) {
     struct shell *shell = request->shell;
     struct metrics *metrics = shell->service->metrics;
+    const struct config *config = shell->service->config;
     request->phase = REQUEST_READY;
-    if (shell->n_streams >= (size_t)shell->service->config->streams) {
+    if (over_share(request, "streams_per_ip", config->streams_per_ip, request->peer->n_streams)) {
+        return;
+    }
+    if (shell->n_streams >= (size_t)config->streams) {
         reject(request, METRICS_STREAMS_FULL);
         call_refuse(request->call, SERVER_BUSY, "as many streams as are allowed (option streams) are open");
         return;
@@ -119,6 +150,7 @@ static void stream_begin(struct request *request) {
         return;
     }
     shell->n_streams++;
+    request->peer->n_streams++;
     metrics_add(metrics, METRICS_STREAMS_ACTIVE, 1);
     metrics_add(metrics, METRICS_STREAMS_TOTAL, 1);
     request->phase = REQUEST_FIRST;
@@ -130,6 +162,8 @@ static void stream_drop(struct request *request) {
         stream_close(request->stream);
         request->stream = NULL;
         request->shell->n_streams--;
+        request->peer->n_streams--;
+        peers_settle(request->shell->peers, request->peer);
         metrics_add(request->shell->service->metrics, METRICS_STREAMS_ACTIVE, -1);
     }
 }
@@ -138,6 +172,8 @@ static void stream_drop(struct request *request) {
 static void written(struct request *request) {
     request->deadline_ns = NEVER;
     request->phase = REQUEST_READY;
+    request->peer->n_requests -= request->shared ? 1 : 0;
+    request->shared = false;
     if (!request->gone && !request->is_head && call_reply(request->call)->stream) {
         stream_begin(request);
     }
@@ -202,10 +238,16 @@ static void parts_end(struct pool_job *job) {
 }
 
 static void work_on_pool(struct request *request, size_t n_parts) {
+    if (over_share(request, "requests_per_ip", request->shell->service->config->requests_per_ip,
+                   request->peer->n_requests)) {
+        written(request);
+        return;
+    }
     request->job = (struct pool_job){.n_parts = n_parts, .run = run_part, .end = parts_end};
     request->deadline_ns = call_deadline_ns(request->call);
     request->phase = REQUEST_WORKING;
-    request->was_queued = true;
+    request->was_queued = request->shared = true;
+    request->peer->n_requests++;
     if (!pool_submit(request->shell->pool, &request->job)) {
         reject(request, METRICS_QUEUE_FULL);
         call_refuse(request->call, SERVER_BUSY, "the queue of requests (option queue_depth) is full");
@@ -352,6 +394,7 @@ void request_release(struct request *request, enum request_outcome outcome) {
     }
     bool busy = request->stream != NULL && !stream_cancel(request->stream);
     request_record(request, outcome, busy);
+    request->conn->request = NULL;
     if (busy) {
         request->phase = REQUEST_ORPHAN;
         request->conn = NULL;

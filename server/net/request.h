@@ -25,6 +25,7 @@ struct shell {
     const struct log *log;
     struct pool *pool;
     struct done done;
+    struct peers *peers;
     bool admin;
     bool draining;    /* replies say Connection: close */
     size_t n_streams; /* open now */
@@ -47,7 +48,8 @@ struct request {
     struct done_item done; /* first: the list's item is the request */
     struct pool_job job;
     struct shell *shell;
-    struct conn *conn;
+    struct conn *conn; /* NULL when released */
+    struct peer *peer;
     struct call *call;     /* NULL until the head is complete */
     struct stream *stream; /* NULL = the reply is in memory */
     char *texts;           /* what the call's head points to */
@@ -60,7 +62,9 @@ struct request {
     bool malformed;   /* refused by the gate */
     bool waits_block; /* the sender came for a block that is being filled */
     bool was_queued;
-    bool plans; /* the job's first part is call_finish */
+    bool told;   /* answered in the middle of its body */
+    bool shared; /* counted in peer->n_requests */
+    bool plans;  /* the job's first part is call_finish */
     int64_t opened_ns, deadline_ns;
     int64_t received, sent; /* bytes of the bodies */
 
@@ -72,11 +76,13 @@ struct request {
 };
 
 /* At the request line. NULL = no memory. */
-struct request *request_open(struct shell *shell, const char *target);
+struct request *request_open(struct shell *shell, struct conn *conn, const char *target);
 /* The header is complete: BODY or READY. false = no memory: close the connection. */
 bool request_begin(struct request *request, const struct gate_request *head);
 /* false: too much to swallow, close the connection. */
 bool request_feed(struct request *request, const void *bytes, size_t n);
+/* Its body is not complete at the deadline: answers, and throws away what still comes. */
+void request_body_late(struct request *request);
 /* The body is complete: WORKING, FIRST or READY. */
 void request_finish(struct request *request);
 /* It was taken from the list of the done. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * The status that is recorded is what the client got; where it got none, the number that servers customarily
- * log: 499 the client left, 408 it was too slow, 503 we stopped.
+ * log: 499 the client left, 408 it was too slow, 503 we stopped. The first two are also recorded where the
+ * client left or was cut in the middle of a reply.
  */
 #include "request_record.h"
 
@@ -10,14 +11,17 @@
 #include "wire/problem.h"
 
 static int final_status(const struct request *request, enum request_outcome outcome) {
+    if (request->told) {
+        return call_reply(request->call)->status;
+    }
+    if (outcome == REQUEST_TIMED_OUT) {
+        return 408;
+    }
     if (request->gone || outcome == REQUEST_CLIENT_GONE) {
         return 499;
     }
     if (request->call != NULL && request->phase >= REQUEST_READY) {
         return call_reply(request->call)->status;
-    }
-    if (outcome == REQUEST_TIMED_OUT) {
-        return 408;
     }
     return request->call == NULL ? 400 : 503; /* 400: refused by the library, before there was a call */
 }
@@ -26,7 +30,10 @@ static int final_status(const struct request *request, enum request_outcome outc
  * where they are met. */
 static enum metrics_reason reason_of(const struct request *request, int status,
                                      enum request_outcome outcome) {
-    if (request->malformed || request->call == NULL) {
+    if (status == 408) {
+        return METRICS_IDLE_TIMEOUT;
+    }
+    if (request->malformed || (request->call == NULL && !request->conn->left)) {
         return METRICS_MALFORMED;
     }
     switch (status) {
@@ -37,9 +44,7 @@ static enum metrics_reason reason_of(const struct request *request, int status,
     case 504:
         return METRICS_DEADLINE;
     default:
-        return outcome == REQUEST_TIMED_OUT ? METRICS_IDLE_TIMEOUT
-               : outcome == REQUEST_CUT     ? METRICS_DRAINING
-                                            : METRICS_REASON_COUNT;
+        return outcome == REQUEST_CUT ? METRICS_DRAINING : METRICS_REASON_COUNT;
     }
 }
 
@@ -81,7 +86,10 @@ void request_record(const struct request *request, enum request_outcome outcome,
     if (request->call != NULL) {
         describe_call(&line, request->call);
     }
-    if (request->call != NULL && !busy) {
+    if (line.status == 408) {
+        line.error = "timeout";
+        line.detail = request->conn->why;
+    } else if (request->call != NULL && !busy) {
         describe_error(&line, call_error(request->call));
     }
     enum metrics_reason reason = reason_of(request, line.status, outcome);

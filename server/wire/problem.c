@@ -25,6 +25,7 @@ static const struct row rows[] = {
     {SERVER_NOT_ACCEPTABLE, 406, "not_acceptable", "no format fits this reply"},
     {SERVER_MEDIA_TYPE, 415, "media_type", "unsupported media type or coding"},
     {SERVER_NOT_IMPLEMENTED, 501, "not_implemented", "not implemented"},
+    {SERVER_CLIENT_LIMIT, 429, "client_limit", "too many requests of one client"},
     {SERVER_BUSY, 503, "busy", "too busy, try again"},
     {SERVER_DRAINING, 503, "draining", "shutting down"},
     {SERVER_DEADLINE, 504, "deadline", "deadline exceeded"},

@@ -16,6 +16,7 @@ enum server_code {
     SERVER_NOT_ACCEPTABLE,            /* 406 */
     SERVER_MEDIA_TYPE,                /* 415 */
     SERVER_NOT_IMPLEMENTED,           /* 501: unknown method or transfer coding */
+    SERVER_CLIENT_LIMIT,              /* 429 + Retry-After: one client has its share */
     SERVER_BUSY,                      /* 503 + Retry-After: queue or streams full */
     SERVER_DRAINING,                  /* 503 + Retry-After: shutting down */
     SERVER_DEADLINE,                  /* 504 */

@@ -552,7 +552,7 @@ def trickle(daemon, first, byte, limit_s):
 
 
 def test_slow_clients_are_cut():
-    with start("--idle-timeout-s", "2") as daemon:
+    with start("--idle-timeout-s", "2", "--header-timeout-s", "2", "--rate-patience-s", "2") as daemon:
         results = {}
         cases = {"in the request line": ("GE", b"T"), "in the header": (GET + HOST, b"X: y\r\n"),
                  "in the body": (f"POST /v1/encode HTTP/1.1\r\n{HOST}Content-Length: 100000\r\n\r\n", b" "),

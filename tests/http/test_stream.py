@@ -282,7 +282,7 @@ def test_slow_reader():
 def test_several_at_once():
     """Each stream has its own bytes, and a short request between them does not wait for their ends."""
     count = rows(50000, 15000, 1500)
-    with Daemon(PATH, "--streams", "6", "--workers", "2") as daemon:
+    with Daemon(PATH, "--streams", "6", "--streams-per-ip", "6", "--workers", "2") as daemon:
         before = idle(daemon)
         alone = {start: Stream(daemon, target(count, "npy", start)).read_all(daemon, hashed=True) for start in (0, 10 ** 6, 10 ** 12)}
         streams, faults = [], []

@@ -84,6 +84,7 @@ START_TEST(series_exist_at_zero_from_the_start) {
         "posenc_table_bytes",
         "posenc_http_rejected_total{reason=\"queue_full\"}",
         "posenc_http_rejected_total{reason=\"streams_full\"}",
+        "posenc_http_rejected_total{reason=\"client_limit\"}",
         "posenc_http_rejected_total{reason=\"too_large\"}",
         "posenc_http_rejected_total{reason=\"draining\"}",
         "posenc_http_rejected_total{reason=\"deadline\"}",

@@ -43,6 +43,8 @@
     X(naive)              \
     X(npy)                \
     X(number)             \
+    X(pace)               \
+    X(peers)              \
     X(phase)              \
     X(pool)               \
     X(positions)          \
