@@ -156,10 +156,14 @@ static void sweep_one(const struct conns *conns, struct conn *conn, int64_t now_
     }
 }
 
-void conns_sweep(struct conns *conns, int64_t now_ns) {
+void conns_sweep(struct conns *conns, int64_t now_ns, void (*late)(struct request *request)) {
     for (struct conn *conn = conns->first; conn != NULL; conn = conn->next) {
         if (!conn->cut) {
             sweep_one(conns, conn, now_ns);
+        }
+        if (!conn->cut && conn->deadline_ns <= now_ns) {
+            late(conn->request);
+            conn_enter(conns, conn, CONN_LINGER);
         }
     }
 }

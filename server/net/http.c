@@ -454,13 +454,7 @@ static void sweep(struct http *http, int64_t now) {
     if (now < http->next_sweep) {
         return;
     }
-    conns_sweep(&http->conns, now);
-    for (struct conn *conn = http->conns.first; conn != NULL; conn = conn->next) {
-        if (conn->deadline_ns <= now && !conn->cut) {
-            request_body_late(conn->request);
-            conn_enter(&http->conns, conn, CONN_LINGER);
-        }
-    }
+    conns_sweep(&http->conns, now, request_body_late);
     http->next_sweep = now + (http->phase == HTTP_SERVING ? CONNS_SWEEP_NS : HTTP_DRAIN_TICK_NS);
 }
 
