@@ -66,16 +66,19 @@ fuzz() { # WHAT
     return 1
 }
 
-# A merge into an empty folder beside the one of the tree adds to it only what reaches more.
+# A merge takes what reaches branches that nothing before it does, the files of the tree first; without counters,
+# as how often a branch is taken would keep ten times as many.
 keep() { # WHAT
-    local what=$1 more=$work/$1/more file
+    local what=$1 more=$work/$1/more file name
     rm -rf "$more"
     mkdir -p "$more"
+    cp "tests/fuzz/corpus/$what"/* "$more/"
     # shellcheck disable=SC2046
-    "build/fuzz/fuzz-$what" $(options "$what") -merge=1 "$more" "tests/fuzz/corpus/$what" \
-        "$work/$what/corpus" >"$work/$what/log" 2>&1 || return 1
+    nice "build/fuzz/fuzz-$what" $(options "$what") -artifact_prefix="$work/$what/found/" -use_counters=0 -merge=1 "$more" "$work/$what/corpus" \
+        >"$work/$what/log" 2>&1 || return 1
     for file in "$more"/*; do
-        cmp -s "$file" "tests/fuzz/corpus/$what/${file##*/}" || cp "$file" "tests/fuzz/corpus/$what/"
+        name=${file##*/}
+        [ -e "tests/fuzz/corpus/$what/$name" ] || cp "$file" "tests/fuzz/corpus/$what/found_${name:0:12}"
     done
     find "tests/fuzz/corpus/$what" -type f | wc -l
 }

@@ -2,7 +2,7 @@
  *
  * The header gate: the input is the head of a request (request_text.h). What is let in is unambiguous by a
  * plain count of its fields, its texts hold no control characters, and what calls get to see are the values
- * that were sent.
+ * that were sent. A line that the library would hide is found out.
  */
 #include "fuzz/request_text.h"
 #include "fuzz/target.h"
@@ -69,6 +69,13 @@ static void check_let_in(const struct request_text *text, const struct gate_resu
     check_length(text, result);
 }
 
+static size_t trimmed(const char *value, size_t n) {
+    while (n > 0 && (value[n - 1] == ' ' || value[n - 1] == '\t')) {
+        n--;
+    }
+    return n;
+}
+
 /* The values of one name, joined by ", ", are what the call sees; without a byte there is nothing. */
 static void check_joined(const struct gate_request *request, const char *name, const char *got) {
     size_t at = 0, parts = 0;
@@ -79,9 +86,10 @@ static void check_joined(const struct gate_request *request, const char *name, c
         if (strcasecmp(header->name, name) != 0) {
             continue;
         }
-        FUZZ_EXPECT(at + header->value_size <= n && memcmp(got + at, header->value, header->value_size) == 0,
-                    "%s is \"%s\" at part %zu", name, got, parts);
-        at += header->value_size;
+        size_t size = trimmed(header->value, header->value_size);
+        FUZZ_EXPECT(at + size <= n && memcmp(got + at, header->value, size) == 0, "%s is \"%s\" at part %zu",
+                    name, got, parts);
+        at += size;
         bool more = at < n;
         FUZZ_EXPECT(!more || (n - at >= 2 && memcmp(got + at, ", ", 2) == 0), "%s is \"%s\"", name, got);
         at += more ? 2 : 0;
@@ -101,6 +109,63 @@ static void check_head(const struct request_text *text) {
     free(block);
 }
 
+/* ---- As it was received -------------------------------------------------------------------------------- */
+
+static char *put(char *at, const char *bytes, size_t n) {
+    memcpy(at, bytes, n);
+    return at + n;
+}
+
+/* The head as it would be received, with the texts where they lie in it; behind the version (0) or a header
+ * (1..) a folded line is hidden. free() what is returned. */
+static char *lay_out(const struct gate_request *in, struct gate_request *out, size_t hidden) {
+    static const char fold[] = "\0\n folded";
+    size_t size = strlen(in->method) + strlen(in->target) + strlen(in->version) + 6 + sizeof fold;
+    for (size_t i = 0; i < in->n_headers; i++) {
+        size += in->headers[i].name_size + in->headers[i].value_size + 4;
+    }
+    char *head = calloc(1, size), *at = head;
+    FUZZ_EXPECT(head, "no memory");
+    *out = *in;
+    out->method = at;
+    at = put(put(at, in->method, strlen(in->method)), "\0", 1); /* the library puts zeros behind texts */
+    out->target_at = at;
+    at = put(put(at, in->target, strlen(in->target)), "\0", 1);
+    out->version = at;
+    at = put(at, in->version, strlen(in->version));
+    for (size_t i = 0; i <= in->n_headers; i++) {
+        at = hidden == i ? put(at, fold, sizeof fold - 1) : at;
+        at = put(at, "\0\n", 2);
+        if (i < in->n_headers) {
+            struct gate_header *header = &out->headers[i];
+            header->name = at;
+            at = put(put(at, in->headers[i].name, header->name_size), "\0 ", 2);
+            header->value = at;
+            at = put(at, in->headers[i].value, header->value_size);
+        }
+    }
+    out->head_size = (size_t)(put(at, "\r\n", 2) - head);
+    return head;
+}
+
+/* Lying as received, it is judged as before; with something hidden in it, it is refused. */
+static void check_received(const struct gate_request *request, const struct gate_result *result,
+                           uint64_t *state) {
+    struct gate_request received;
+    struct gate_result again;
+    char *head = lay_out(request, &received, SIZE_MAX);
+    gate_check(&received, &again);
+    FUZZ_EXPECT(again.code == result->code && strcmp(again.detail, result->detail) == 0, "%d %s, not %d %s",
+                again.code, again.detail, result->code, result->detail);
+    free(head);
+    size_t hidden = fuzz_below(state, request->n_headers + 1);
+    head = lay_out(request, &received, hidden);
+    gate_check(&received, &again);
+    FUZZ_EXPECT(again.code != 0, "a line hidden behind header %zu of %zu is let in", hidden,
+                request->n_headers);
+    free(head);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct request_text text;
     struct gate_result result;
@@ -113,12 +178,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     FUZZ_EXPECT(is_clean(result.detail, strlen(result.detail), false), "a detail of several lines");
     const char *target = gate_target(text.head.target);
     if (result.code == 0) {
-        FUZZ_EXPECT(target[0] == '/' || strcmp(target, "*") == 0, "target %s", target);
+        bool server = strcmp(text.head.method, "CONNECT") == 0 || strcmp(target, "*") == 0;
+        FUZZ_EXPECT(target[0] == '/' || server, "target %s", target);
         check_let_in(&text, &result);
         check_head(&text);
     } else { /* a head is wanted even of what is refused, for the log */
         struct call_head head = {0};
         free(gate_head(&text.head, &head));
+    }
+    if (text.head.n_headers <= GATE_MAX_HEADERS) {
+        uint64_t state = fuzz_seed(data, size);
+        check_received(&text.head, &result, &state);
     }
     request_text_close(&text);
     return 0;
