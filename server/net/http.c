@@ -205,6 +205,9 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
         struct conn *conn = *socket_context;
         if (conn != NULL) {
+            if (conn->request != NULL) { /* a head without room for its parts: on_completed is not called */
+                request_release(conn->request, REQUEST_CLIENT_GONE);
+            }
             if (conn->phase == CONN_IDLE && conn->begun && conn->why != NULL) {
                 metrics_reject(metrics, METRICS_IDLE_TIMEOUT); /* there was no request yet that could be */
             }
