@@ -62,8 +62,8 @@ void conns_init(struct conns *conns, const struct config *config);
 struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *peer);
 void conns_remove(struct conns *conns, struct conn *conn);
 void conn_enter(struct conns *conns, struct conn *conn, enum conn_phase phase);
-/* Cuts those that are too slow, and those whose client left unseen. Calls `late` on requests whose body is not
- * complete at their deadline; what still comes of it is thrown away for a while. */
+/* Cuts those that are too slow, and those whose client left unseen. Calls `late` on requests whose body is
+ * not complete at their deadline; what still comes of it is thrown away for a while. */
 void conns_sweep(struct conns *conns, int64_t now_ns, void (*late)(struct request *request));
 /* Cuts those that wait for a request and have not sent anything of one. */
 void conns_cut_idle(struct conns *conns, int64_t now_ns);
