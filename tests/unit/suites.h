@@ -33,6 +33,7 @@
     X(faults_lib)         \
     X(faults_net)         \
     X(faults_start)       \
+    X(faults_stop)        \
     X(gate)               \
     X(golden)             \
     X(learned)            \
