@@ -21,6 +21,7 @@
 #include "wire/bind.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,10 @@
 #define LAUNCH_ADMIN_DRAIN_NS POOL_SECOND
 #define LAUNCH_WATCHDOG_S     5 /* after the drain timeout: a part that never ends */
 #define LAUNCH_SPARE_FDS      64
+/* Below, libmicrohttpd spins where it cannot take its first connection, and OpenBLAS, whose threads start
+ * with the program, where it cannot map its buffers of 128 MiB. */
+#define LAUNCH_LEAST_FDS   32
+#define LAUNCH_LEAST_SPACE ((rlim_t)512 << 20)
 /* Blocks kept for reuse. None under AddressSanitizer, which shall see every use after release. */
 #if defined(__SANITIZE_ADDRESS__)
 #define LAUNCH_KEEP_BYTES ((size_t)0)
@@ -75,6 +80,38 @@ void launch_unload(struct launch *launch) {
     presets_close(launch->presets);
     buffers_close(launch->buffers);
     *launch = (struct launch){0};
+}
+
+/* ---- The system ---------------------------------------------------------------------------------------- */
+
+/* The lowest free descriptor is the one that is given, so they are filled in order. */
+static bool fill_streams(void) {
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd) {
+            return false;
+        }
+    }
+    return true;
+}
+
+int launch_check_system(struct pe_error *err) {
+    struct rlimit limit;
+    if (!fill_streams()) {
+        return pe_fail(err, PE_ERR_UNKNOWN_NAME, "",
+                       "a standard stream is closed and /dev/null cannot be opened");
+    }
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max < LAUNCH_LEAST_FDS) {
+        return pe_fail(err, PE_ERR_LIMIT, "",
+                       "the system allows %llu file descriptors (ulimit -n), at least %d are needed",
+                       (unsigned long long)limit.rlim_max, LAUNCH_LEAST_FDS);
+    }
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur < LAUNCH_LEAST_SPACE) {
+        return pe_fail(err, PE_ERR_LIMIT, "",
+                       "the system allows %llu MiB of address space (ulimit -v), at least %llu are needed",
+                       (unsigned long long)(limit.rlim_cur >> 20),
+                       (unsigned long long)(LAUNCH_LEAST_SPACE >> 20));
+    }
+    return PE_OK;
 }
 
 /* ---- Signals ------------------------------------------------------------------------------------------- */

@@ -24,7 +24,11 @@ struct launch {
     struct tables *tables;
 };
 
-/* First thing in main, before any thread: SIGTERM and SIGINT wait for launch_serve, SIGPIPE never comes. */
+/* First thing in main: standard streams that are closed become /dev/null, so that no file or socket takes
+ * their place and gets what is written to them. A system that gives too little to work with is refused here.
+ */
+int launch_check_system(struct pe_error *err) PE_CHECKED;
+/* Then, before any thread: SIGTERM and SIGINT wait for launch_serve, SIGPIPE never comes. */
 void launch_block_signals(void);
 /* Loads what the configuration names. On failure nothing is left to release. */
 int launch_load(struct launch *launch, const struct config *config, struct pe_error *err) PE_CHECKED;

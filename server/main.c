@@ -9,6 +9,7 @@
 #include "net/http.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -60,6 +61,9 @@ int main(int argc, char **argv) {
     struct config config;
     struct config_command command;
     struct pe_error err = {0};
+    if (launch_check_system(&err) != PE_OK) {
+        _exit(report(&err, LAUNCH_EXIT_FAILED)); /* OpenBLAS would wait for its threads */
+    }
     launch_block_signals();
     jansson_guard_init();
     struct pe_arena *arena = pe_arena_open((size_t)16 << 20, NULL, &err);
