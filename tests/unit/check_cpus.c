@@ -150,6 +150,21 @@ START_TEST(long_paths_are_survived) {
 }
 END_TEST
 
+/* Eight threads on a quota of four, 45 times slower; all processors of the host in a container of one. */
+START_TEST(ollama_17916_xgboost_7653_threads_are_those_of_the_quota) {
+    put_allowed("0-7");
+    put("/proc/self/cgroup", "0::/\n");
+    put("/sys/fs/cgroup/cpu.max", "400000 100000\n");
+    ck_assert_int_eq(cpus_read(root).usable, 4);
+    put_allowed("0-63");
+    put("/sys/fs/cgroup/cpu.max", "100000 100000\n");
+    ck_assert_int_eq(cpus_read(root).usable, 1);
+    put_allowed("2");
+    put("/sys/fs/cgroup/cpu.max", "400000 100000\n");
+    ck_assert_int_eq(cpus_read(root).usable, 1);
+}
+END_TEST
+
 START_TEST(this_machine) {
     struct cpus cpus = cpus_read("");
     ck_assert_int_ge(cpus.usable, 1);
@@ -169,6 +184,7 @@ Suite *cpus_suite(void) {
     tcase_add_test(tests, version_1_quota);
     tcase_add_test(tests, version_1_short_mount);
     tcase_add_test(tests, long_paths_are_survived);
+    tcase_add_test(tests, ollama_17916_xgboost_7653_threads_are_those_of_the_quota);
     tcase_add_test(tests, this_machine);
     suite_add_tcase(suite, tests);
     return suite;
