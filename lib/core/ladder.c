@@ -7,14 +7,26 @@
  */
 #include "core/ladder.h"
 
-void pe_ladder_start(struct pe_ladder *ladder, double base, uint32_t num, uint32_t den) {
+/* base^(-num/den). */
+static struct pe_wide power(const struct pe_wide *base, uint32_t num, uint32_t den) {
     struct pe_wide exponent;
     pe_wide_log(&exponent, base);
     pe_wide_mul_small(&exponent, &exponent, num);
     pe_wide_div_small(&exponent, &exponent, den);
     exponent.sign = -exponent.sign;
-    pe_wide_exp(&ladder->ratio, &exponent);
+    pe_wide_exp(&exponent, &exponent);
+    return exponent;
+}
+
+void pe_ladder_start(struct pe_ladder *ladder, double base, uint32_t num, uint32_t den) {
+    struct pe_wide wide = pe_wide_of(base);
+    ladder->ratio = power(&wide, num, den);
     ladder->turns = pe_wide_1_2pi;
+}
+
+void pe_ladder_stretch(struct pe_ladder *ladder, const struct pe_wide *factor, uint32_t num, uint32_t den) {
+    struct pe_wide ratio = power(factor, num, den);
+    pe_wide_mul(&ladder->ratio, &ladder->ratio, &ratio);
 }
 
 void pe_ladder_next(struct pe_ladder *ladder) {

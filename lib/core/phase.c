@@ -43,6 +43,10 @@
 
 #define BOUND 32
 
+/* With a gain g of 64 bits, cut: e of these errors become at most e + 2 by the product, which a normalising shift
+ * may double where it was below 2^63: 32 again. BOUND_GAIN is more than twice that. */
+#define BOUND_GAIN 80
+
 /* The rows below are compiled once per element type, with the format as constants. */
 #if defined(__GNUC__)
 #define INLINE inline __attribute__((always_inline))
@@ -200,19 +204,26 @@ static struct value value_of(const struct pe_wide *a) {
     return (struct value){.mantissa = pe_wide_top(a), .exponent = a->exponent - 1};
 }
 
-static void pair_exact(const struct pe_place *place, const struct pe_turn *turn, struct value *sin,
-                       struct value *cos) {
+static void pair_exact(const struct pe_place *place, const struct pe_turn *turn, const struct pe_gain *gain,
+                       struct value *sin, struct value *cos) {
     struct pe_wide quarters = pe_place_wide(place), whole, s, c;
     quarters.sign = 1;
     pe_wide_mul(&quarters, &quarters, &turn->exact);
     quarters.exponent += 2;
     unsigned quarter = pe_wide_round(&whole, &quarters);
     pe_wide_sub(&quarters, &quarters, &whole);
+    if (whole.sign != 0 && quarters.exponent < -300) {
+        quarters.sign = 0; /* a frequency that is a fraction of a turn, as 1/3, cut: what is left is the cut */
+    }
     bool minus = quarters.sign < 0;
     quarters.sign = quarters.sign != 0; /* 0 only for a frequency that is a fraction of a turn */
     quarters.exponent -= 2;
     pe_wide_mul(&quarters, &quarters, &pe_wide_2pi);
     pe_wide_sincos(&s, &c, &quarters);
+    if (gain) {
+        pe_wide_mul(&s, &s, &gain->exact);
+        pe_wide_mul(&c, &c, &gain->exact);
+    }
     *sin = s.sign == 0 ? value_zero : value_of(&s);
     *cos = value_of(&c);
     unfold(sin, cos, quarter, minus, place->negative);
@@ -249,12 +260,12 @@ static INLINE int kept_bits_fast(const struct format *format, int exponent) {
 
 /* Does a boundary between two elements lie within BOUND of the value? Where no bit is kept, the boundary is
  * half of the smallest subnormal: below a mantissa of 2^63 with kept 0, above one of 2^64 with kept -1. */
-static INLINE bool undecided(const struct value *v, int kept) {
+static INLINE bool undecided(const struct value *v, int kept, uint64_t bound) {
     if (kept < 0) {
-        return kept == -1 && 0 - v->mantissa <= BOUND;
+        return kept == -1 && 0 - v->mantissa <= bound;
     }
     uint64_t half = UINT64_C(1) << (63 - kept);
-    return ((v->mantissa - half + BOUND) & (2 * half - 1)) <= 2 * BOUND;
+    return ((v->mantissa - half + bound) & (2 * half - 1)) <= 2 * bound;
 }
 
 /* Round to nearest: up where the first bit dropped is one. That is all, because there are no ties: a value is
@@ -289,61 +300,120 @@ static INLINE void emit(void *out, const struct value *v, int kept, enum pe_dtyp
     }
 }
 
+/* ---- Gains --------------------------------------------------------------------------------------------- */
+
+void pe_gain_of(struct pe_gain *gain, const struct pe_wide *value) {
+    double nearest = pe_wide_nearest(value);
+    struct pe_wide back = pe_wide_of(nearest), rest;
+    pe_wide_sub(&rest, value, &back);
+    /* What comes out of a logarithm is right to 2^-430: closer than that to a double, it is that double. */
+    bool is_double = rest.sign == 0 || rest.exponent < value->exponent - 400;
+    gain->exact = is_double ? back : *value;
+    gain->mantissa = pe_wide_top(&gain->exact);
+    gain->exponent = gain->exact.exponent - 1;
+    gain->nearest = nearest;
+    gain->is_double = is_double;
+}
+
+static INLINE void amplify(struct value *v, const struct pe_gain *gain) {
+    uint64_t low, product = pe_multiply(v->mantissa, gain->mantissa, &low);
+    int shift = (int)(1 - (product >> 63));
+    v->mantissa = product << shift | (low >> 63 & (uint64_t)shift);
+    v->exponent += gain->exponent + 1 - shift;
+}
+
+/* Where the phase is 0: sin 0 = 0 and cos 0 = 1, times the gain, the one value that can be a tie. */
+static void emit_still(const struct pe_phase_out *out, enum pe_dtype dtype) {
+    const double zero = 0, one = 1;
+    if (out->sin) {
+        pe_dtype_store(dtype, &zero, 1, out->sin);
+    }
+    if (!out->cos) {
+        return;
+    }
+    if (out->gain && !out->gain->is_double) {
+        struct value v = {.mantissa = out->gain->mantissa, .exponent = out->gain->exponent};
+        emit(out->cos, &v, kept_bits(&formats[dtype], v.exponent), dtype);
+    } else {
+        pe_dtype_store(dtype, out->gain ? &out->gain->nearest : &one, 1, out->cos);
+    }
+}
+
 /* ---- Rows ---------------------------------------------------------------------------------------------- */
 
-void pe_phase_exact(const struct pe_place *place, const struct pe_turn *turn, enum pe_dtype dtype, void *sin,
-                    void *cos) {
-    struct value s = value_zero, c = value_one;
-    if (!place->zero) {
-        pair_exact(place, turn, &s, &c);
+void pe_phase_exact(const struct pe_place *place, const struct pe_turn *turn, enum pe_dtype dtype,
+                    const struct pe_phase_out *out) {
+    struct value s, c;
+    if (place->zero || turn->exact.sign == 0) {
+        emit_still(out, dtype);
+        return;
     }
-    emit(sin, &s, kept_bits(&formats[dtype], s.exponent), dtype);
-    emit(cos, &c, kept_bits(&formats[dtype], c.exponent), dtype);
+    pair_exact(place, turn, out->gain, &s, &c);
+    emit(out->sin, &s, kept_bits(&formats[dtype], s.exponent), dtype);
+    emit(out->cos, &c, kept_bits(&formats[dtype], c.exponent), dtype);
 }
 
 /* What the fast path leaves over; apart, so that the loop below stays small. */
 static void pair_rare(const struct pe_place *place, const struct pe_turn *turn, enum pe_dtype dtype,
-                      void *sin, void *cos) {
+                      const struct pe_phase_out *out) {
     const struct format *format = &formats[dtype];
     struct value s, c;
-    if (place->zero || !pair_tiny(place, turn, &s, &c) ||
-        (!format->certain && undecided(&s, kept_bits(format, s.exponent)))) {
-        pe_phase_exact(place, turn, dtype, sin, cos);
+    if (place->zero || out->gain || turn->exact.sign == 0 || !pair_tiny(place, turn, &s, &c) ||
+        (!format->certain && undecided(&s, kept_bits(format, s.exponent), BOUND))) {
+        pe_phase_exact(place, turn, dtype, out);
         return;
     }
-    emit(sin, &s, kept_bits(format, s.exponent), dtype);
-    emit(cos, &c, format->bits, dtype);
+    emit(out->sin, &s, kept_bits(format, s.exponent), dtype);
+    emit(out->cos, &c, format->bits, dtype);
 }
 
+static INLINE bool decided(const struct value *v, const struct format *format, uint64_t bound) {
+    return format->certain || !undecided(v, kept_bits_fast(format, v->exponent), bound);
+}
+
+/* `gain` is out's, or NULL: a constant where there is none, so that the common case does without. */
 static INLINE void row(const struct pe_place *place, const struct pe_turn *turns, size_t n,
-                       enum pe_dtype dtype, const struct pe_phase_out *out) {
+                       enum pe_dtype dtype, const struct pe_phase_out *out, const struct pe_gain *gain) {
     const struct format *format = &formats[dtype];
     size_t step = out->step * pe_dtype_size(dtype);
-    char *sin = out->sin, *cos = out->cos;
+    uint64_t bound = gain ? BOUND_GAIN : BOUND;
+    struct pe_phase_out at = *out;
     for (size_t i = 0; i < n; i++) {
         struct value s, c;
-        if (pair_fast(place, &turns[i], &s, &c) &&
-            (format->certain || (!undecided(&s, kept_bits_fast(format, s.exponent)) &&
-                                 !undecided(&c, kept_bits_fast(format, c.exponent))))) {
-            emit(sin, &s, kept_bits_fast(format, s.exponent), dtype);
-            emit(cos, &c, kept_bits_fast(format, c.exponent), dtype);
-        } else {
-            pair_rare(place, &turns[i], dtype, sin, cos);
+        bool ok = pair_fast(place, &turns[i], &s, &c);
+        if (ok && gain) {
+            amplify(&s, gain);
+            amplify(&c, gain);
         }
-        sin = sin ? sin + step : NULL;
-        cos = cos ? cos + step : NULL;
+        if (ok && decided(&s, format, bound) && decided(&c, format, bound)) {
+            emit(at.sin, &s, kept_bits_fast(format, s.exponent), dtype);
+            emit(at.cos, &c, kept_bits_fast(format, c.exponent), dtype);
+        } else {
+            pair_rare(place, &turns[i], dtype, &at);
+        }
+        at.sin = at.sin ? (char *)at.sin + step : NULL;
+        at.cos = at.cos ? (char *)at.cos + step : NULL;
+    }
+}
+
+static INLINE void row_of(const struct pe_place *place, const struct pe_turn *turns, size_t n,
+                          enum pe_dtype dtype, const struct pe_phase_out *out) {
+    if (out->gain) {
+        row(place, turns, n, dtype, out, out->gain);
+    } else {
+        row(place, turns, n, dtype, out, NULL);
     }
 }
 
 void pe_phase_row(const struct pe_place *place, const struct pe_turn *turns, size_t n, enum pe_dtype dtype,
                   const struct pe_phase_out *out) {
     if (dtype == PE_DTYPE_F32) {
-        row(place, turns, n, PE_DTYPE_F32, out);
+        row_of(place, turns, n, PE_DTYPE_F32, out);
     } else if (dtype == PE_DTYPE_F64) {
-        row(place, turns, n, PE_DTYPE_F64, out);
+        row_of(place, turns, n, PE_DTYPE_F64, out);
     } else if (dtype == PE_DTYPE_F16) {
-        row(place, turns, n, PE_DTYPE_F16, out);
+        row_of(place, turns, n, PE_DTYPE_F16, out);
     } else {
-        row(place, turns, n, PE_DTYPE_BF16, out);
+        row_of(place, turns, n, PE_DTYPE_BF16, out);
     }
 }

@@ -19,10 +19,10 @@
 struct pe_turn {
     /* floor(t * 2^256), least significant first; 0 for t >= 1, which has no fast path */
     uint64_t fraction[4];
-    struct pe_wide exact; /* t > 0 */
+    struct pe_wide exact; /* t >= 0 */
 };
 
-/* From t > 0 turns per unit of position. */
+/* From t >= 0 turns per unit of position. */
 void pe_turn_of(struct pe_turn *turn, const struct pe_wide *turns);
 
 /* The effective position x = scale*position + offset as the real number it is, without any rounding.
@@ -44,18 +44,31 @@ struct pe_wide pe_place_wide(const struct pe_place *place);
 /* Is x this whole number, exactly? */
 bool pe_place_is(const struct pe_place *place, int64_t value);
 
+/* A factor > 0 of both values, without rounding of its own: the attention factor of YaRN and LongRoPE. */
+struct pe_gain {
+    struct pe_wide exact;
+    uint64_t mantissa; /* its top 64 bits: gain = mantissa * 2^(exponent-63), cut */
+    int exponent;
+    double nearest;
+    bool is_double; /* nearest is exact */
+};
+
+/* From 2^-32 <= value <= 2^32. */
+void pe_gain_of(struct pe_gain *gain, const struct pe_wide *value);
+
 /* Where the values of frequency i go: element i*step after `sin` and after `cos`; either may be NULL. */
 struct pe_phase_out {
     void *sin, *cos;
     size_t step;
+    const struct pe_gain *gain; /* NULL = 1 */
 };
 
-/* sin and cos of 2*pi*x*t for turns [n]. At x = 0 they are +0 and 1. */
+/* sin and cos of 2*pi*x*t for turns [n], times the gain. At x = 0 and t = 0 they are +0 and the gain. */
 void pe_phase_row(const struct pe_place *place, const struct pe_turn *turns, size_t n, enum pe_dtype dtype,
                   const struct pe_phase_out *out);
 /* The same for one frequency, always on the full-width path that decides the difficult cases: the reference
  * that faster kernels fall back on and are tested against. */
-void pe_phase_exact(const struct pe_place *place, const struct pe_turn *turn, enum pe_dtype dtype, void *sin,
-                    void *cos);
+void pe_phase_exact(const struct pe_place *place, const struct pe_turn *turn, enum pe_dtype dtype,
+                    const struct pe_phase_out *out);
 
 #endif

@@ -243,6 +243,13 @@ double pe_wide_double(const struct pe_wide *a) {
     return a->sign < 0 ? -value : value;
 }
 
+double pe_wide_nearest(const struct pe_wide *a) {
+    double high = pe_wide_double(a);
+    struct pe_wide part = pe_wide_of(high), rest;
+    pe_wide_sub(&rest, a, &part);
+    return high + pe_wide_double(&rest); /* rounds once: the sum of both is the number but for 2^-106 of it */
+}
+
 uint64_t pe_wide_top(const struct pe_wide *a) {
     return (uint64_t)a->limb[N - 1] << 32 | a->limb[N - 2];
 }
@@ -298,9 +305,9 @@ unsigned pe_wide_round(struct pe_wide *out, const struct pe_wide *a) {
 
 /* v = m * 2^k with m in (3/4, 3/2]; ln m = 2 atanh(y), y = (m-1)/(m+1), |y| <= 1/5. Error: some 100 terms are
  * cut, 2^-441; k ln 2 is right to two units of its last bit, and at most half of it cancels. */
-void pe_wide_log(struct pe_wide *out, double value) {
+void pe_wide_log(struct pe_wide *out, const struct pe_wide *a) {
     const struct pe_wide one = pe_wide_of(1);
-    struct pe_wide m = pe_wide_of(value), below, above, y, power, sum, term;
+    struct pe_wide m = *a, below, above, y, power, sum, term;
     int32_t k = m.exponent - 1;
     m.exponent = 1;
     if (pe_wide_double(&m) > 1.5) {
@@ -318,7 +325,8 @@ void pe_wide_log(struct pe_wide *out, double value) {
         pe_wide_add(&sum, &sum, &term);
     }
     sum.exponent++;
-    pe_wide_mul_small(&term, &pe_wide_ln2, (uint32_t)k);
+    pe_wide_mul_small(&term, &pe_wide_ln2, (uint32_t)(k < 0 ? -k : k));
+    term.sign = k < 0 ? -term.sign : term.sign;
     pe_wide_add(out, &sum, &term);
 }
 
@@ -344,6 +352,17 @@ void pe_wide_exp(struct pe_wide *out, const struct pe_wide *a) {
     }
     sum.exponent += n;
     *out = sum;
+}
+
+/* e^(ln a / 2), with the whole powers of 4 in a kept out of the logarithm. */
+void pe_wide_sqrt(struct pe_wide *out, const struct pe_wide *a) {
+    struct pe_wide m = *a;
+    int32_t half = m.exponent / 2;
+    m.exponent -= 2 * half;
+    pe_wide_log(&m, &m);
+    m.exponent -= m.sign != 0;
+    pe_wide_exp(out, &m);
+    out->exponent += half;
 }
 
 /* sum of first, -first*a^2/((k+1)(k+2)), ...: k = 1 gives sin from a, k = 0 gives cos from 1. */

@@ -35,6 +35,8 @@ void pe_wide_div(struct pe_wide *out, const struct pe_wide *a, const struct pe_w
 
 /* Cut to a double: a first approximation. |a| < 2^1024; 0 below 2^-1000. */
 double pe_wide_double(const struct pe_wide *a);
+/* The nearest double, ties to even, for 2^-1000 <= |a| < 2^1023, and 0. */
+double pe_wide_nearest(const struct pe_wide *a);
 /* The top 64 bits of the mantissa; 0 for zero. */
 uint64_t pe_wide_top(const struct pe_wide *a);
 /* floor(|a| * 2^shift) into m [4], least significant first, for |a| * 2^shift < 2^256. Returns whether that
@@ -43,8 +45,10 @@ bool pe_wide_fixed(const struct pe_wide *a, int shift, uint64_t m[4]);
 /* The nearest whole number to a >= 0 (exponent < 448) into out; returns its two lowest bits. */
 unsigned pe_wide_round(struct pe_wide *out, const struct pe_wide *a);
 
-/* Natural logarithm of 1 <= value < infinity, and e^a for |a| < 2^12: relative error below 2^-430. */
-void pe_wide_log(struct pe_wide *out, double value);
+/* Natural logarithm of a > 0, square root of a > 0, and e^a for |a| < 2^12: relative error below 2^-430, but
+ * near a = 1, where the logarithm's absolute error is below 2^-440. */
+void pe_wide_log(struct pe_wide *out, const struct pe_wide *a);
+void pe_wide_sqrt(struct pe_wide *out, const struct pe_wide *a);
 void pe_wide_exp(struct pe_wide *out, const struct pe_wide *a);
 /* sin and cos of 0 <= a <= 1, relative error below 2^-430 however small a is. */
 void pe_wide_sincos(struct pe_wide *sin, struct pe_wide *cos, const struct pe_wide *a);

@@ -205,7 +205,7 @@ static void shift(const struct pe_plan_view *view, double distance, size_t pair,
     double sin, cos;
     struct pe_place place;
     pe_place_of(&place, distance, params->position_scale, 0);
-    pe_phase_row(&place, &plan->turns[pair], 1, PE_DTYPE_F64, &(struct pe_phase_out){&sin, &cos, 1});
+    pe_phase_row(&place, &plan->turns[pair], 1, PE_DTYPE_F64, &(struct pe_phase_out){&sin, &cos, 1, NULL});
     m[0] = m[3] = cos;
     m[1] = params->order == ORDER_SIN_COS ? sin : -sin;
     m[2] = -m[1];

@@ -29,7 +29,7 @@ static void sincos_of(const struct pe_turn *turn, double x, enum pe_dtype dtype,
     uint64_t raw[2];
     struct pe_place place;
     pe_place_of(&place, x, 1, 0);
-    pe_phase_row(&place, turn, 1, dtype, &(struct pe_phase_out){&raw[0], &raw[1], 1});
+    pe_phase_row(&place, turn, 1, dtype, &(struct pe_phase_out){&raw[0], &raw[1], 1, NULL});
     pe_dtype_load(dtype, &raw[0], 1, &out[0]);
     pe_dtype_load(dtype, &raw[1], 1, &out[1]);
 }
@@ -77,7 +77,7 @@ START_TEST(wide_constants_fit_together) {
     ck_assert(agree(&a, &one, 445));
     pe_wide_exp(&a, &pe_wide_ln2);
     ck_assert(agree(&a, &two, 430));
-    pe_wide_log(&a, 10);
+    pe_wide_log(&a, &ten);
     pe_wide_exp(&b, &a);
     ck_assert(agree(&b, &ten, 428));
     a = pe_wide_2pi; /* sin^2 + cos^2 = 1, and tan(2*pi/8) = 1 */
@@ -219,7 +219,7 @@ START_TEST(phase_decides_tiny_midpoints) {
             uint64_t raw[2];
             double got[2];
             pe_place_of(&place, sign * row[i].position, 1, sign * row[i].offset);
-            pe_phase_row(&place, &turn, 1, row[i].dtype, &(struct pe_phase_out){&raw[0], &raw[1], 1});
+            pe_phase_row(&place, &turn, 1, row[i].dtype, &(struct pe_phase_out){&raw[0], &raw[1], 1, NULL});
             pe_dtype_load(row[i].dtype, &raw[0], 1, &got[0]);
             pe_dtype_load(row[i].dtype, &raw[1], 1, &got[1]);
             ck_assert_msg(got[0] == sign * row[i].sin, "row %zu: %a, not %a", i, got[0], row[i].sin);
@@ -239,7 +239,7 @@ START_TEST(phase_of_zero_is_plus_zero_and_one) {
             uint64_t raw[2];
             double got[2];
             pe_place_of(&place, zero[i][0], zero[i][1], zero[i][2]);
-            pe_phase_row(&place, &turn, 1, dtype, &(struct pe_phase_out){&raw[0], &raw[1], 1});
+            pe_phase_row(&place, &turn, 1, dtype, &(struct pe_phase_out){&raw[0], &raw[1], 1, NULL});
             pe_dtype_load(dtype, &raw[0], 1, &got[0]);
             pe_dtype_load(dtype, &raw[1], 1, &got[1]);
             ck_assert(got[0] == 0 && !signbit(got[0]) && got[1] == 1);
@@ -278,7 +278,7 @@ START_TEST(phase_takes_scale_and_offset_without_rounding) {
         struct pe_place place;
         double sine = -7, cosine;
         pe_place_of(&place, row[i].position, row[i].scale, row[i].offset);
-        pe_phase_row(&place, &turn, 1, PE_DTYPE_F64, &(struct pe_phase_out){&sine, &cosine, 1});
+        pe_phase_row(&place, &turn, 1, PE_DTYPE_F64, &(struct pe_phase_out){&sine, &cosine, 1, NULL});
         ck_assert_msg(fabs(sine - row[i].sin) <= one_ulp(row[i].sin), "row %zu: %a, not %a", i, sine,
                       row[i].sin);
     }
@@ -326,8 +326,8 @@ START_TEST(phase_has_the_bits_of_the_full_width_path) {
         pe_place_of(&place, random_position(&state), n % 3 ? 1 : 0.1, n % 7 ? 0 : 0.3);
         for (enum pe_dtype dtype = PE_DTYPE_F64; dtype < PE_DTYPE_COUNT; dtype++) {
             uint64_t fast[2] = {0}, slow[2] = {0}, unit = dtype == PE_DTYPE_F64;
-            pe_phase_row(&place, turn, 1, dtype, &(struct pe_phase_out){&fast[0], &fast[1], 1});
-            pe_phase_exact(&place, turn, dtype, &slow[0], &slow[1]);
+            pe_phase_row(&place, turn, 1, dtype, &(struct pe_phase_out){&fast[0], &fast[1], 1, NULL});
+            pe_phase_exact(&place, turn, dtype, &(struct pe_phase_out){&slow[0], &slow[1], 1, NULL});
             for (int k = 0; k < 2; k++) {
                 ck_assert_msg(fast[k] - slow[k] + unit <= 2 * unit, "%s of %a: %llx, not %llx",
                               pe_dtype_name(dtype), place.position, (unsigned long long)fast[k],
@@ -345,17 +345,20 @@ END_TEST
 
 void portable_row(const struct pe_place *place, const struct pe_turn *turns, size_t n, enum pe_dtype dtype,
                   const struct pe_phase_out *out);
-void portable_exact(const struct pe_place *place, const struct pe_turn *turn, enum pe_dtype dtype, void *sin,
-                    void *cos);
+void portable_exact(const struct pe_place *place, const struct pe_turn *turn, enum pe_dtype dtype,
+                    const struct pe_phase_out *out);
+void portable_gain(struct pe_gain *gain, const struct pe_wide *value);
 
 #ifndef PE_PORTABLE
 #define PE_PORTABLE 1
 #endif
 #define pe_phase_row   portable_row
 #define pe_phase_exact portable_exact
+#define pe_gain_of     portable_gain
 #include "core/phase.c"
 #undef pe_phase_row
 #undef pe_phase_exact
+#undef pe_gain_of
 
 START_TEST(phase_has_the_same_bits_without_128_bit_integers) {
     uint64_t state = 3;
@@ -369,8 +372,8 @@ START_TEST(phase_has_the_same_bits_without_128_bit_integers) {
             unsigned char a[2][16 * 8], b[2][16 * 8];
             memset(a, 0, sizeof a);
             memset(b, 0, sizeof b);
-            pe_phase_row(&place, turns, 16, dtype, &(struct pe_phase_out){a[0], a[1], 1});
-            portable_row(&place, turns, 16, dtype, &(struct pe_phase_out){b[0], b[1], 1});
+            pe_phase_row(&place, turns, 16, dtype, &(struct pe_phase_out){a[0], a[1], 1, NULL});
+            portable_row(&place, turns, 16, dtype, &(struct pe_phase_out){b[0], b[1], 1, NULL});
             ck_assert(memcmp(a, b, sizeof a) == 0);
         }
     }
