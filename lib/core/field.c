@@ -19,9 +19,22 @@ const struct pe_choice pe_dtype_choices[] = {
     {0},
 };
 
+/* Is the name one of the words of the row's alias? */
+static bool is_alias(const struct pe_field *row, const char *name) {
+    size_t length = strlen(name);
+    for (const char *word = row->alias; word && *word; word += strspn(word, " ")) {
+        size_t n = strcspn(word, " ");
+        if (n == length && strncmp(word, name, n) == 0) {
+            return true;
+        }
+        word += n;
+    }
+    return false;
+}
+
 const struct pe_field *pe_field_find(const struct pe_field *fields, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(fields[i].name, name) == 0) {
+        if (strcmp(fields[i].name, name) == 0 || is_alias(&fields[i], name)) {
             return &fields[i];
         }
     }
@@ -362,11 +375,33 @@ int pe_field_set_object(const struct pe_field *fields, const struct pe_field *ro
     return PE_OK;
 }
 
+static const void *const *object_of(const struct pe_field *row, const void *base) {
+    return (const void *const *)(const void *)((const char *)base + row->offset);
+}
+
+void *pe_field_open_object(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
+                           void *base, struct pe_error *err) {
+    const void *there = *object_of(row, base);
+    if (there) {
+        return (void *)(uintptr_t)there;
+    }
+    void *object = pe_arena_array(arena, 1, row->object_size, err);
+    if (!object) {
+        return NULL;
+    }
+    pe_fields_init(row->fields, row->n_fields, object, row->object_size);
+    return pe_field_set_object(fields, row, base, object, err) ? NULL : object;
+}
+
 int pe_fields_check(const struct pe_field *fields, size_t n, const void *base, struct pe_error *err) {
     for (size_t i = 0; i < n; i++) {
         const struct pe_field *row = &fields[i];
         if ((row->flags & PE_FIELD_REQUIRED) && !pe_field_given(fields, row, base)) {
             return pe_fail(err, PE_ERR_MISSING, row->name, "is required: %s", kind_words[row->kind]);
+        }
+        const void *object = row->kind == PE_KIND_OBJECT ? *object_of(row, base) : NULL;
+        if (object && pe_fields_check(row->fields, row->n_fields, object, err)) {
+            return pe_error_at(err, row->name);
         }
     }
     return PE_OK;

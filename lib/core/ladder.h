@@ -16,10 +16,14 @@ struct pe_ladder {
 
 /* The first rung, t_0 = 1/(2*pi). 1 <= base < infinity, den >= 1, num/den <= 4. */
 void pe_ladder_start(struct pe_ladder *ladder, double base, uint32_t num, uint32_t den);
-/* Rung i becomes factor^(-i*num/den) times what it was: another base, without rounding it to a double. Before the first pe_ladder_next; factor > 0. */
+/* Rung i becomes factor^(-i*num/den) times what it was: another base, without rounding it to a double. Before
+ * the first pe_ladder_next; factor > 0. */
 void pe_ladder_stretch(struct pe_ladder *ladder, const struct pe_wide *factor, uint32_t num, uint32_t den);
 void pe_ladder_next(struct pe_ladder *ladder);
 /* turns [n]: the whole ladder. */
 void pe_ladder_fill(struct pe_turn *turns, size_t n, double base, uint32_t num, uint32_t den);
+
+/* omega = 2*pi*t of one rung, rounded once to the element type. */
+void pe_turn_frequency(const struct pe_turn *turn, enum pe_dtype dtype, void *out);
 
 #endif

@@ -13,7 +13,7 @@
 #ifndef PE_PHASE_H
 #define PE_PHASE_H
 
-#include "core/wide.h"
+#include "core/gain.h"
 #include "posenc.h"
 
 struct pe_turn {
@@ -43,18 +43,6 @@ void pe_place_of(struct pe_place *place, double position, double scale, double o
 struct pe_wide pe_place_wide(const struct pe_place *place);
 /* Is x this whole number, exactly? */
 bool pe_place_is(const struct pe_place *place, int64_t value);
-
-/* A factor > 0 of both values, without rounding of its own: the attention factor of YaRN and LongRoPE. */
-struct pe_gain {
-    struct pe_wide exact;
-    uint64_t mantissa; /* its top 64 bits: gain = mantissa * 2^(exponent-63), cut */
-    int exponent;
-    double nearest;
-    bool is_double; /* nearest is exact */
-};
-
-/* From 2^-32 <= value <= 2^32. */
-void pe_gain_of(struct pe_gain *gain, const struct pe_wide *value);
 
 /* Where the values of frequency i go: element i*step after `sin` and after `cos`; either may be NULL. */
 struct pe_phase_out {

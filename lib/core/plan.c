@@ -60,8 +60,37 @@ static const struct pe_field *spec_row(const struct pe_spec *spec, const char *n
     return row;
 }
 
+/* "scaling.factor": a member of an object. */
+static int set_member(struct pe_arena *arena, const struct pe_spec *spec, const char *name, size_t dot,
+                      const char *text, struct pe_error *err) {
+    char first[64];
+    snprintf(first, sizeof first, "%.*s", (int)dot, name);
+    const struct pe_field *row = spec_row(spec, first, err);
+    if (!row) {
+        return err->code;
+    }
+    if (row->kind != PE_KIND_OBJECT) {
+        return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name, "%s has no members", row->name);
+    }
+    const struct pe_field *member = pe_field_find(row->fields, row->n_fields, name + dot + 1);
+    char names[240];
+    if (!member) {
+        return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name, "unknown field; there are %s",
+                       pe_fields_names(row->fields, row->n_fields, names, sizeof names));
+    }
+    void *object = pe_field_open_object(arena, spec->encoding->fields, row, spec->params, err);
+    if (object && pe_field_parse(arena, row->fields, member, object, text, err)) {
+        return pe_error_at(err, row->name);
+    }
+    return err->code;
+}
+
 int pe_spec_set(struct pe_arena *arena, struct pe_spec *spec, const char *name, const char *text,
                 struct pe_error *err) {
+    size_t dot = strcspn(name, ".");
+    if (!err->code && name[dot] && dot < 64) {
+        return set_member(arena, spec, name, dot, text, err);
+    }
     const struct pe_field *row = spec_row(spec, name, err);
     return row ? pe_field_parse(arena, spec->encoding->fields, row, spec->params, text, err) : err->code;
 }
@@ -114,6 +143,9 @@ static int plan_fill(struct pe_plan *plan, const struct pe_spec *spec, size_t da
     plan->row = pe_encoding_row(spec->encoding);
     plan->view.params = params;
     plan->view.data = data_bytes ? params + rounded(spec->encoding->params_size) : NULL;
+    if (plan->row->resolve) {
+        plan->row->resolve(params, plan->view.data);
+    }
     plan->view.width = plan->row->width ? plan->row->width(params) : 0;
     atomic_init(&plan->references, 1);
     return plan->row->plan ? plan->row->plan(&plan->view, err) : PE_OK;

@@ -16,6 +16,19 @@ struct pe_plan_view {
     size_t width;       /* D, the width of a vector */
 };
 
+/* Rotary encodings turn pairs of columns: pair i is column first + i*step and the one `apart` behind it. */
+struct pe_pairs {
+    size_t n, first, step, apart;
+};
+
+/* What a plan found out on its way and users want to know: "attention_factor" 1.1386, "correction_range" 20 46. */
+struct pe_fact {
+    const char *name;
+    int n; /* numbers of value: 1, or 2 for a list of two */
+    double value[2];
+};
+#define PE_MAX_FACTS 8
+
 struct pe_encoding {
     struct pe_encoding_info info;
     /* Cross-field rules; single fields were checked by their rows. May be NULL. */
@@ -24,6 +37,9 @@ struct pe_encoding {
     size_t (*width)(const void *params);
     /* Bytes of precomputed data; NULL: none. Bounded by the field limits, so no overflow. */
     size_t (*plan_bytes)(const void *params);
+    /* Gives the plan's own copy of the parameters the values that follow from others, and moves into data what
+     * they point to, so that the plan outlives its request. NULL: nothing to do. */
+    void (*resolve)(void *params, void *data);
     /* Precomputes into view->data. NULL: nothing to do. */
     int (*plan)(struct pe_plan_view *view, struct pe_error *err);
     /* Are these positions allowed (finite and |p| <= 2^53 already hold)? The path is relative to the
@@ -42,6 +58,18 @@ struct pe_encoding {
     size_t (*shift_pairs)(const struct pe_plan_view *view);
     void (*shift)(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
                   size_t columns[2]);
+    /* ---- Rotary encodings, in place of encode and shift_pairs ---- */
+    struct pe_pairs (*pairs)(const struct pe_plan_view *view);
+    /* Coordinates of a position; positions with one coordinate are taken, too. NULL: 1. */
+    int (*axes)(const struct pe_plan_view *view);
+    /* cos and sin [n, pairs] of the angles at positions [n, axes], with the attention factor. `keys`: as keys are
+     * turned, where they differ from queries. Cannot fail. */
+    void (*angles)(const struct pe_plan_view *view, const double *positions, int axes, size_t n, bool keys,
+                   enum pe_dtype dtype, void *cos, void *sin);
+    /* The angles per unit of position [pairs]. */
+    void (*frequencies)(const struct pe_plan_view *view, enum pe_dtype dtype, void *out);
+    /* At most PE_MAX_FACTS; returns their number. NULL: none. */
+    size_t (*facts)(const struct pe_plan_view *view, struct pe_fact *facts);
     /* A rough cost of one vector on one core. NULL: by its width. */
     double (*row_cost_ns)(const struct pe_plan_view *view);
 };

@@ -12,7 +12,8 @@
     ROW(pe_naive)                                                                                            \
     ROW(pe_sinusoidal)                                                                                       \
     ROW(pe_learned)                                                                                          \
-    ROW(pe_random)
+    ROW(pe_random)                                                                                           \
+    ROW(pe_rope)
 
 #define DECLARE(name) extern const struct pe_encoding name;
 ENCODINGS(DECLARE)
@@ -52,7 +53,10 @@ unsigned pe_encoding_abilities(const struct pe_encoding_info *info) {
     if (row->encode) {
         can |= PE_CAN_ENCODE | PE_CAN_SHIFT; /* without the exact map the best linear one is fitted */
     }
-    if (row->encode || info->family == PE_FAMILY_NONE) {
+    if (row->angles) {
+        can |= PE_CAN_ENCODE;
+    }
+    if (row->encode || row->angles || info->family == PE_FAMILY_NONE) {
         can |= PE_CAN_APPLY;
     }
     return can;

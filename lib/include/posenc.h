@@ -307,9 +307,9 @@ struct pe_spec {
 /* All parameters at their defaults. PE_ERR_UNKNOWN_NAME at `type`. */
 PE_API int pe_spec_init(struct pe_arena *arena, struct pe_spec *spec, const char *type,
                         struct pe_error *err) PE_CHECKED;
-/* Sets one parameter from text, as a query string would. Lists by comma. What the text becomes is ARENA
- * memory. PE_ERR_UNKNOWN_FIELD, PE_ERR_CONFLICT for a second setting, and what is wrong with the value, at
- * `name`. */
+/* Sets one parameter from text, as a query string would; "scaling.factor" is one of an object. Lists by
+ * comma. What the text becomes is ARENA memory. PE_ERR_UNKNOWN_FIELD, PE_ERR_CONFLICT for a second setting,
+ * and what is wrong with the value, at `name`. */
 PE_API int pe_spec_set(struct pe_arena *arena, struct pe_spec *spec, const char *name, const char *text,
                        struct pe_error *err) PE_CHECKED;
 /* Gives a tensor parameter (VIEW; must outlive the plan). */

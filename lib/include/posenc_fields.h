@@ -85,6 +85,7 @@ struct pe_field {
     const char *shape;               /* tensors, for people: "[T, D] or [B, T, D]" */
     unsigned flags;
     const char *unit;
+    const char *alias; /* other names that are taken, by blanks: those of models' configurations */
     const struct pe_field *fields; /* OBJECT: its rows */
     size_t n_fields, object_size;
     const char *doc;
@@ -146,7 +147,10 @@ PE_API int pe_field_set_object(const struct pe_field *fields, const struct pe_fi
  * accepts the name of one of its BOOL rows ("causal"). */
 PE_API int pe_field_parse(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
                           void *base, const char *text, struct pe_error *err) PE_CHECKED;
-/* PE_ERR_MISSING at the first required row that was not given. */
+/* The struct of an OBJECT row, with its defaults when it is named first: ARENA memory. NULL on failure. */
+PE_API void *pe_field_open_object(struct pe_arena *arena, const struct pe_field *fields,
+                                  const struct pe_field *row, void *base, struct pe_error *err);
+/* PE_ERR_MISSING at the first required row that was not given, also of objects that were. */
 PE_API int pe_fields_check(const struct pe_field *fields, size_t n, const void *base,
                            struct pe_error *err) PE_CHECKED;
 /* The names of the rows, "base, layout, ...", into text: for messages. Returns text. */

@@ -347,18 +347,15 @@ void portable_row(const struct pe_place *place, const struct pe_turn *turns, siz
                   const struct pe_phase_out *out);
 void portable_exact(const struct pe_place *place, const struct pe_turn *turn, enum pe_dtype dtype,
                     const struct pe_phase_out *out);
-void portable_gain(struct pe_gain *gain, const struct pe_wide *value);
 
 #ifndef PE_PORTABLE
 #define PE_PORTABLE 1
 #endif
 #define pe_phase_row   portable_row
 #define pe_phase_exact portable_exact
-#define pe_gain_of     portable_gain
 #include "core/phase.c"
 #undef pe_phase_row
 #undef pe_phase_exact
-#undef pe_gain_of
 
 START_TEST(phase_has_the_same_bits_without_128_bit_integers) {
     uint64_t state = 3;

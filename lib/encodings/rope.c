@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rotary encodings (Su et al. 2021, RoFormer): pair i of a query or key at position p is turned by an angle,
+ *
+ *     (a, b) -> (a cos x - b sin x, b cos x + a sin x),     x = p * omega_i,     omega_i = base^(-2i/d)
+ *
+ * so that the product of a query at m and a key at n depends on m - n alone. d is rotary_dim, the part of the
+ * head that turns; the rest passes. Which columns are a pair is what models differ by, and what is mixed up
+ * most:
+ *
+ *     halves        (i, i + d/2)     Llama as Hugging Face has it, GPT-NeoX, Mistral, Qwen, Gemma, Phi
+ *     interleaved   (2i, 2i + 1)     RoFormer, GPT-J, Llama as Meta has it, DeepSeek
+ *
+ * Scalings for long contexts are rows of rope_scaling.c. Several coordinates turn pairs of their own:
+ * `sections` of M-RoPE (text, height, width), or the axes of an image (rope_axes.c). Angles are exact, see
+ * core/phase.h.
+ */
+#include "encodings/rope.h"
+
+#include "core/admit.h"
+
+#include <math.h>
+#include <string.h>
+
+static const struct pe_choice layouts[] = {
+    {"halves", ROPE_LAYOUT_HALVES,
+     "pair i is columns i and i + rotary_dim/2: Llama, Mistral, Qwen, Gemma and Phi in transformers, "
+     "GPT-NeoX, "
+     "keras-hub, ggml mode 2"},
+    {"interleaved", ROPE_LAYOUT_INTERLEAVED,
+     "pair i is columns 2i and 2i + 1: RoFormer, GPT-J, Meta's own Llama, torchtune, DeepSeek, ggml mode 0"},
+    {NULL, 0, NULL}};
+static const struct pe_choice directions[] = {
+    {"counterclockwise", ROPE_COUNTERCLOCKWISE, "from the first column of a pair to the second: nearly all"},
+    {"clockwise", ROPE_CLOCKWISE, "the other way: nanochat; scores are the same"},
+    {NULL, 0, NULL}};
+static const struct pe_choice section_layouts[] = {
+    {"contiguous", ROPE_CONTIGUOUS, "t t ... h h ... w w ...: Qwen2-VL, Qwen2.5-VL"},
+    {"interleaved", ROPE_INTERLEAVED, "t h w t h w ... t t: Qwen3-VL, ggml's IMROPE"},
+    {NULL, 0, NULL}};
+
+enum {
+    FIELD_HEAD_DIM,
+    FIELD_ROTARY_DIM,
+    FIELD_PARTIAL,
+    FIELD_BASE,
+    FIELD_LAYOUT,
+    FIELD_DIRECTION,
+    FIELD_SCALING,
+    FIELD_SEQ_LEN,
+    FIELD_SECTIONS,
+    FIELD_SECTION_LAYOUT,
+    FIELD_ROPE_AXES,
+    FIELD_XPOS,
+    FIELD_QK_HEAD_DIM
+};
+
+#define OBJECT(member, rows, type)                                                                           \
+    PE_FIELD(rope, member), .fields = rows, .n_fields = PE_COUNT(rows), .object_size = sizeof(struct type)
+
+static const struct pe_field xpos_fields[] = {
+    {PE_FIELD(rope_xpos, scale_base), .min = 1, .max = 1e9, .def = "512",
+     .doc = "Positions over which a pair grows or shrinks by its zeta."},
+    {PE_FIELD(rope_xpos, center), .min = -PE_POSITION_MAX, .max = PE_POSITION_MAX, .def = "0",
+     .doc = "The position that is not scaled; in the middle of the sequence the numbers stay small."},
+};
+
+static const struct pe_field fields[] = {
+    [FIELD_HEAD_DIM] = {PE_FIELD(rope, head_dim), .min = 2, .max = 65536,
+                        .flags = PE_FIELD_REQUIRED | PE_FIELD_WIDTH,
+                        .doc = "Width of one head's query or key."},
+    [FIELD_ROTARY_DIM] = {PE_FIELD(rope, rotary_dim), .min = 2, .max = 65536,
+                          .doc = "How many of its columns turn, the first ones; even [all]."},
+    [FIELD_PARTIAL] = {PE_FIELD(rope, partial_rotary_factor), .min = 0, .max = 1, .flags = PE_FIELD_OPEN_MIN,
+                       .doc = "The same as a part of head_dim, rounded down."},
+    [FIELD_BASE] = {PE_FIELD(rope, base), .alias = "rope_theta", .min = 1, .max = 1e300, .def = "10000",
+                    .doc = "Base of the frequencies, which run from 1 down towards 1/base."},
+    [FIELD_LAYOUT] = {PE_FIELD(rope, layout), .choices = layouts, .flags = PE_FIELD_REQUIRED,
+                      .doc =
+                          "Which columns are a pair. Models differ, and a wrong guess is not seen at once."},
+    [FIELD_DIRECTION] = {PE_FIELD(rope, direction), .choices = directions, .def = "counterclockwise",
+                         .doc = "Which way pairs turn as positions grow."},
+    [FIELD_SCALING] =
+        {PE_FIELD(rope, scaling), .alias = "rope_scaling rope_parameters", .fields = rope_scaling_fields,
+         .n_fields = ROPE_SCALING_N_FIELDS, .object_size = sizeof(struct rope_scaling),
+         .doc = "How frequencies are stretched for long contexts, as models' configurations say it."},
+    [FIELD_SEQ_LEN] = {PE_FIELD(rope, seq_len), .min = 1, .max = PE_POSITION_MAX,
+                       .doc =
+                           "Length of the sequence, for rope_type dynamic and longrope, which depend on it."},
+    [FIELD_SECTIONS] =
+        {PE_FIELD(rope, sections), .alias = "mrope_section", .min = 0, .max = 32768,
+         .doc = "M-RoPE: how many pairs each coordinate (t, h, w) turns; their sum is rotary_dim/2."},
+    [FIELD_SECTION_LAYOUT] = {PE_FIELD(rope, section_layout), .choices = section_layouts,
+                              .doc = "M-RoPE: which pairs those are [contiguous]."},
+    [FIELD_ROPE_AXES] = {PE_FIELD(rope, rope_axes), .fields = rope_axes_fields,
+                         .n_fields = ROPE_AXES_N_FIELDS, .object_size = sizeof(struct rope_axes),
+                         .doc = "Vision: every axis of an image turns a share of the pairs."},
+    [FIELD_XPOS] = {OBJECT(xpos, xpos_fields, rope_xpos),
+                    .doc = "xPos: queries decay and keys grow with position."},
+    [FIELD_QK_HEAD_DIM] = {PE_FIELD(rope, qk_head_dim), .min = 1, .max = 65536,
+                           .doc =
+                               "Width of the whole query, of which the softmax takes the root, where that is "
+                               "not head_dim: 192 for DeepSeek-V3 [head_dim]."},
+};
+
+static bool is_given(const struct rope *params, int field) {
+    return params->given >> field & 1;
+}
+
+bool rope_base_given(const struct rope *params) {
+    return is_given(params, FIELD_BASE);
+}
+
+double rope_base(const struct rope *params) {
+    const struct rope_scaling *scaling = params->scaling;
+    return scaling && scaling->rope_theta != 0 ? scaling->rope_theta : params->base;
+}
+
+/* Of a proportional scaling all of the head is in the formula, with frequencies of 0 where it passes. */
+int64_t rope_width(const struct rope *params) {
+    const struct rope_scaling *scaling = params->scaling;
+    double part = params->partial_rotary_factor;
+    if (params->rotary_dim != 0) {
+        return params->rotary_dim;
+    }
+    if (part == 0 && scaling) {
+        part = scaling->partial_rotary_factor;
+    }
+    return part == 0 || (scaling && rope_scaling_keeps_width(scaling))
+               ? params->head_dim
+               : (int64_t)(part * (double)params->head_dim);
+}
+
+/* ---- Checking ------------------------------------------------------------------------------------------ */
+
+static int width_check(const struct rope *params, struct pe_error *err) {
+    int64_t width = rope_width(params);
+    const char *field = params->rotary_dim          ? "rotary_dim"
+                        : width == params->head_dim ? "head_dim"
+                                                    : "partial_rotary_factor";
+    if (params->rotary_dim && params->partial_rotary_factor != 0 &&
+        params->rotary_dim != (int64_t)(params->partial_rotary_factor * (double)params->head_dim)) {
+        return pe_fail(err, PE_ERR_CONFLICT, "rotary_dim",
+                       "is %lld, but partial_rotary_factor %g of head_dim %lld is %lld",
+                       (long long)params->rotary_dim, params->partial_rotary_factor,
+                       (long long)params->head_dim,
+                       (long long)(params->partial_rotary_factor * (double)params->head_dim));
+    }
+    if (width > params->head_dim) {
+        return pe_fail(err, PE_ERR_RANGE, field, "is %lld, allowed is at most head_dim, %lld",
+                       (long long)width, (long long)params->head_dim);
+    }
+    if (width < 2 || width % 2 != 0) {
+        return pe_fail(
+            err, PE_ERR_RANGE, field,
+            "makes a width of %lld that turns, allowed are even ones from 2: columns turn in pairs",
+            (long long)width);
+    }
+    return PE_OK;
+}
+
+static int sections_check(const struct rope *params, struct pe_error *err) {
+    const struct pe_ints *sections = &params->sections;
+    int64_t sum = 0, pairs = rope_width(params) / 2;
+    if (!is_given(params, FIELD_SECTIONS)) {
+        return params->section_layout == 0
+                   ? PE_OK
+                   : pe_fail(err, PE_ERR_MISSING, "sections",
+                             "is missing, section_layout tells how they are laid out");
+    }
+    for (size_t i = 0; i < sections->n; i++) {
+        sum += sections->v[i];
+    }
+    if (sections->n < 2 || sections->n > ROPE_MAX_AXES || sum != pairs) {
+        return pe_fail(err, PE_ERR_RANGE, "sections",
+                       "%zu numbers with the sum %lld, allowed are 2 to %d with the sum %lld, "
+                       "the number of pairs",
+                       sections->n, (long long)sum, ROPE_MAX_AXES, (long long)pairs);
+    }
+    if (params->section_layout == ROPE_INTERLEAVED && sections->n != 3 &&
+        !(sections->n == 4 && sections->v[3] == 0)) {
+        return pe_fail(err, PE_ERR_RANGE, "sections", "got %zu numbers, interleaved ones are 3: t, h and w",
+                       sections->n);
+    }
+    return PE_OK;
+}
+
+static int one_of_check(const struct rope *params, struct pe_error *err) {
+    bool sections = is_given(params, FIELD_SECTIONS);
+    if (params->rope_axes && sections) {
+        return pe_fail(err, PE_ERR_CONFLICT, "rope_axes",
+                       "sections are there, too: pairs are shared out by one of them");
+    }
+    if (params->rope_axes && params->scaling) {
+        return pe_fail(err, PE_ERR_CONFLICT, "rope_axes",
+                       "scaling is there, too: it is for one sequence of positions");
+    }
+    if (params->xpos && (params->rope_axes || sections || params->scaling)) {
+        return pe_fail(err, PE_ERR_CONFLICT, "xpos", "is defined for one coordinate without scaling only");
+    }
+    return PE_OK;
+}
+
+static int check(const void *data, struct pe_error *err) {
+    const struct rope *params = data;
+    if (width_check(params, err) || sections_check(params, err) || one_of_check(params, err) ||
+        (params->scaling && rope_scaling_check(params, err)) ||
+        (params->rope_axes && rope_axes_check(params, err))) {
+        return err->code;
+    }
+    return PE_OK;
+}
+
+static int admit(const struct pe_plan_view *view, const struct pe_positions *positions,
+                 struct pe_error *err) {
+    const struct rope_plan *plan = view->data;
+    const struct rope *params = view->params;
+    bool text = positions->axes == 1 && !params->rope_axes; /* M-RoPE: a text's t, h and w are the same */
+    if (positions->axes != plan->axes && !text) {
+        return pe_fail(err, PE_ERR_SHAPE, "", "have %d coordinates each, this encoding takes %d%s",
+                       positions->axes, plan->axes,
+                       plan->axes > 1 && !params->rope_axes ? ", or one that stands for all" : "");
+    }
+    return PE_OK;
+}
+
+/* No value is above the attention factor, or above what xPos grows to. */
+static int fits(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
+                double limit, struct pe_error *err) {
+    const struct rope_plan *plan = view->data;
+    struct pe_stray stray;
+    if (!plan->rates) {
+        return plan->gain.nearest < limit || pe_positions_count(positions) == 0
+                   ? PE_OK
+                   : pe_positions_overflow(positions, 0, plan->gain.nearest, dtype, limit, err);
+    }
+    double rate = fabs(pe_wide_double(&plan->rates[0])), reach = log(limit) / rate * (1 - 1e-12);
+    struct pe_admit rule = {.min = plan->xpos.center - reach, .max = plan->xpos.center + reach};
+    if (!pe_positions_stray(positions, &rule, &stray)) {
+        return PE_OK;
+    }
+    return pe_positions_overflow(positions, stray.index, exp(rate * fabs(stray.position - plan->xpos.center)),
+                                 dtype, limit, err);
+}
+
+/* ---- The plan ------------------------------------------------------------------------------------------ */
+
+static size_t width(const void *params) {
+    return (size_t)((const struct rope *)params)->head_dim;
+}
+
+static size_t plan_bytes(const void *data) {
+    const struct rope *params = data;
+    size_t n = (size_t)rope_width(params) / 2;
+    size_t each = sizeof(struct pe_turn) + 1 + (params->xpos ? sizeof(struct pe_wide) : 0);
+    return sizeof(struct rope_plan) + n * each;
+}
+
+static void resolve(void *data, void *plan_data) {
+    struct rope *params = data;
+    struct rope_plan *plan = plan_data;
+    if (params->scaling) {
+        plan->scaling = *(const struct rope_scaling *)params->scaling;
+        rope_scaling_resolve(&plan->scaling);
+        params->scaling = &plan->scaling;
+    }
+    if (params->xpos) {
+        plan->xpos = *(const struct rope_xpos *)params->xpos;
+        params->xpos = &plan->xpos;
+    }
+    if (params->rope_axes) {
+        plan->rope_axes = *(const struct rope_axes *)params->rope_axes;
+        rope_axes_resolve(&plan->rope_axes, params);
+        params->rope_axes = &plan->rope_axes;
+    }
+    params->rotary_dim = rope_width(params);
+    params->base = rope_base(params);
+    params->given |= UINT64_C(1) << FIELD_ROTARY_DIM;
+    if (is_given(params, FIELD_SECTIONS) && params->section_layout == 0) {
+        params->section_layout = ROPE_CONTIGUOUS;
+    }
+}
+
+/* Which coordinate turns pair i. Interleaved: t h w t h w ..., a coordinate whose share is used up leaves its
+ * places to t. */
+static unsigned char section_of(const struct rope *params, size_t pair) {
+    const struct pe_ints *sections = &params->sections;
+    int64_t i = (int64_t)pair;
+    if (params->section_layout == ROPE_INTERLEAVED) {
+        int64_t axis = i % 3;
+        return (unsigned char)(i < 3 * sections->v[axis] ? axis : 0);
+    }
+    unsigned char axis = 0;
+    while (i >= sections->v[axis]) {
+        i -= sections->v[axis++];
+    }
+    return axis;
+}
+
+/* zeta_i = (2i/d + 0.4)/1.4 = (10i + 2d)/(7d). */
+static void make_rates(const struct rope_plan *plan, struct pe_wide *rates) {
+    const struct pe_wide scale_base = pe_wide_of(plan->xpos.scale_base);
+    struct pe_wide whole = pe_wide_of(14 * (double)plan->n_pairs);
+    for (size_t i = 0; i < plan->n_pairs; i++) {
+        rates[i] = pe_wide_of(10 * (double)i + 4 * (double)plan->n_pairs);
+        pe_wide_div(&rates[i], &rates[i], &whole);
+        pe_wide_log(&rates[i], &rates[i]);
+        pe_wide_div(&rates[i], &rates[i], &scale_base);
+    }
+}
+
+static int make_plan(struct pe_plan_view *view, struct pe_error *err) {
+    const struct rope *params = view->params;
+    struct rope_plan *plan = view->data;
+    (void)err;
+    plan->n_pairs = (size_t)rope_width(params) / 2;
+    char *after = (char *)(plan->turns + plan->n_pairs);
+    if (params->xpos) {
+        struct pe_wide *rates = (struct pe_wide *)(void *)after;
+        make_rates(plan, rates);
+        plan->rates = rates;
+        after = (char *)(rates + plan->n_pairs);
+    }
+    plan->axis = (unsigned char *)after;
+    plan->axes = is_given(params, FIELD_SECTIONS) ? (int)params->sections.n : 1;
+    for (int axis = 0; axis < ROPE_MAX_AXES; axis++) {
+        plan->scale[axis] = 1;
+    }
+    rope_scaling_fill(plan, params);
+    if (params->rope_axes) {
+        rope_axes_fill(plan, params);
+        return PE_OK;
+    }
+    for (size_t i = 0; i < plan->n_pairs; i++) {
+        plan->axis[i] = plan->axes > 1 ? section_of(params, i) : 0;
+    }
+    return PE_OK;
+}
+
+static struct pe_pairs pairs(const struct pe_plan_view *view) {
+    const struct rope *params = view->params;
+    size_t n = ((const struct rope_plan *)view->data)->n_pairs;
+    if (params->layout == ROPE_LAYOUT_HALVES) {
+        return (struct pe_pairs){.n = n, .step = 1, .apart = n};
+    }
+    return (struct pe_pairs){.n = n, .step = 2, .apart = 1};
+}
+
+static int axes(const struct pe_plan_view *view) {
+    return ((const struct rope_plan *)view->data)->axes;
+}
+
+/* ---- Angles -------------------------------------------------------------------------------------------- */
+
+static void *element(void *out, size_t i, enum pe_dtype dtype) {
+    return (char *)out + i * pe_dtype_size(dtype);
+}
+
+/* One row of a plan with xPos: every pair has a gain of its own. */
+static void grown_row(const struct rope_plan *plan, const struct pe_place *place, double position, bool keys,
+                      enum pe_dtype dtype, void *cos, void *sin) {
+    struct pe_wide x = pe_wide_of(position), center = pe_wide_of(plan->xpos.center);
+    pe_wide_sub(&x, &x, &center);
+    x.sign = keys ? -x.sign : x.sign;
+    for (size_t i = 0; i < plan->n_pairs; i++) {
+        struct pe_gain gain;
+        pe_gain_power(&gain, &plan->rates[i], &x);
+        struct pe_phase_out out = {element(sin, i, dtype), element(cos, i, dtype), 1, &gain};
+        pe_phase_row(place, &plan->turns[i], 1, dtype, &out);
+    }
+}
+
+/* Runs of pairs that one coordinate turns. */
+static void plain_row(const struct rope_plan *plan, const struct pe_place *places, enum pe_dtype dtype,
+                      void *cos, void *sin) {
+    for (size_t i = 0, n; i < plan->n_pairs; i += n) {
+        n = 1;
+        while (i + n < plan->n_pairs && plan->axis[i + n] == plan->axis[i]) {
+            n++;
+        }
+        struct pe_phase_out out = {element(sin, i, dtype), element(cos, i, dtype), 1,
+                                   plan->has_gain ? &plan->gain : NULL};
+        pe_phase_row(&places[plan->axis[i]], plan->turns + i, n, dtype, &out);
+    }
+}
+
+static void angles(const struct pe_plan_view *view, const double *positions, int n_axes, size_t n, bool keys,
+                   enum pe_dtype dtype, void *cos, void *sin) {
+    const struct rope *params = view->params;
+    const struct rope_plan *plan = view->data;
+    double sign = params->direction == ROPE_CLOCKWISE ? -1 : 1;
+    for (size_t row = 0; row < n; row++) {
+        struct pe_place places[ROPE_MAX_AXES];
+        const double *position = positions + row * (size_t)n_axes;
+        void *c = element(cos, row * plan->n_pairs, dtype), *s = element(sin, row * plan->n_pairs, dtype);
+        for (int axis = 0; axis < plan->axes; axis++) {
+            double p = n_axes == 1 ? position[0] : position[axis];
+            pe_place_of(&places[axis], p, sign * plan->scale[axis], sign * plan->offset[axis]);
+        }
+        if (plan->rates) {
+            grown_row(plan, &places[0], position[0], keys, dtype, c, s);
+        } else {
+            plain_row(plan, places, dtype, c, s);
+        }
+    }
+}
+
+static void frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void *out) {
+    const struct rope_plan *plan = view->data;
+    for (size_t i = 0; i < plan->n_pairs; i++) {
+        pe_turn_frequency(&plan->turns[i], dtype, element(out, i, dtype));
+    }
+}
+
+static size_t facts(const struct pe_plan_view *view, struct pe_fact *out) {
+    const struct rope *params = view->params;
+    const struct rope_plan *plan = view->data;
+    double d = (double)(params->qk_head_dim ? params->qk_head_dim : params->head_dim);
+    size_t n = 0;
+    out[n++] = (struct pe_fact){"attention_factor", 1, {plan->gain.nearest}};
+    out[n++] = (struct pe_fact){"base_used", 1, {plan->base_used}};
+    if (plan->has_range) {
+        out[n++] = (struct pe_fact){"correction_range", 2, {plan->low, plan->high}};
+    }
+    out[n++] = (struct pe_fact){"softmax_scale", 1, {plan->softmax_factor / sqrt(d)}};
+    return n;
+}
+
+static double row_cost_ns(const struct pe_plan_view *view) {
+    const struct rope_plan *plan = view->data;
+    return 60 + (plan->rates ? 400 : 24) * (double)plan->n_pairs;
+}
+
+const struct pe_encoding pe_rope = {
+    .info = {.type = "rope",
+             .title = "Rotary (RoPE)",
+             .doc = "Queries and keys are turned, pair by pair, by angles that grow with the position, so "
+                    "that their "
+                    "products depend on the distance alone. What most language models of today use.",
+             .reference = "Su et al. 2021, RoFormer: Enhanced Transformer with Rotary Position Embedding",
+             .family = PE_FAMILY_ROTARY,
+             .params_size = sizeof(struct rope),
+             .fields = fields,
+             .n_fields = PE_COUNT(fields)},
+    .check = check,
+    .width = width,
+    .plan_bytes = plan_bytes,
+    .resolve = resolve,
+    .plan = make_plan,
+    .admit = admit,
+    .fits = fits,
+    .pairs = pairs,
+    .axes = axes,
+    .angles = angles,
+    .frequencies = frequencies,
+    .facts = facts,
+    .row_cost_ns = row_cost_ns,
+};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rope from the inside: private to rope*.c. Its parameters, and its plan, which the scalings and the axes
+ * fill.
+ */
+#ifndef PE_ROPE_H
+#define PE_ROPE_H
+
+#include "core/ladder.h"
+#include "encodings/encoding.h"
+
+struct rope {
+    uint64_t given;
+    int64_t head_dim, rotary_dim;
+    double partial_rotary_factor;
+    double base;
+    int layout, direction;
+    const void *scaling; /* struct rope_scaling; NULL = none */
+    int64_t seq_len;
+    struct pe_ints sections;
+    int section_layout;
+    const void *rope_axes; /* struct rope_axes; NULL = one axis, or sections */
+    const void *xpos;      /* struct rope_xpos; NULL = none */
+    int64_t qk_head_dim;
+};
+
+enum { ROPE_LAYOUT_HALVES = 1, ROPE_LAYOUT_INTERLEAVED };
+enum { ROPE_COUNTERCLOCKWISE = 1, ROPE_CLOCKWISE };
+enum { ROPE_CONTIGUOUS = 1, ROPE_INTERLEAVED };
+
+/* Members that a type of scaling takes are in rope_scaling.c's table. */
+struct rope_scaling {
+    uint64_t given;
+    int rope_type;
+    double factor, rope_theta, partial_rotary_factor;
+    int64_t original_max_position_embeddings;
+    double attention_factor, mscale, mscale_all_dim, beta_fast, beta_slow;
+    bool truncate;
+    double low_freq_factor, high_freq_factor;
+    const struct pe_tensor *short_factor, *long_factor;
+};
+#define ROPE_SCALING_N_FIELDS 15
+extern const struct pe_field rope_scaling_fields[ROPE_SCALING_N_FIELDS];
+
+/* Zhao et al. 2022: queries grow by zeta_i^(x/scale_base) and keys shrink by it, x = p - center. */
+struct rope_xpos {
+    uint64_t given;
+    double scale_base, center;
+};
+/* Rotation by the axes of an image: rope_axes.c. */
+struct rope_axes {
+    uint64_t given;
+    int64_t n_axes;
+    int frequencies, coordinates;
+    double max_freq;
+    struct pe_ints grid;
+};
+#define ROPE_AXES_N_FIELDS 5
+extern const struct pe_field rope_axes_fields[ROPE_AXES_N_FIELDS];
+
+#define ROPE_MAX_AXES 4
+
+struct rope_plan {
+    size_t n_pairs;
+    int axes;      /* coordinates of a position */
+    bool has_gain; /* the attention factor is not 1 */
+    struct pe_gain gain;
+    double base_used;
+    bool has_range;                                     /* YaRN */
+    double low, high;                                   /* its correction range */
+    double softmax_factor;                              /* of 1/sqrt(d) */
+    double scale[ROPE_MAX_AXES], offset[ROPE_MAX_AXES]; /* coordinates are scale*p + offset */
+    struct rope_scaling scaling;                        /* resolved */
+    struct rope_xpos xpos;
+    struct rope_axes rope_axes;
+    struct pe_wide *rates;  /* xPos [n_pairs]: ln(zeta)/scale_base; NULL = none */
+    unsigned char *axis;    /* [n_pairs]: the coordinate that turns it */
+    struct pe_turn turns[]; /* [n_pairs] */
+};
+
+/* rope.c: the width that turns; the base, and whether it was given as a field */
+int64_t rope_width(const struct rope *params);
+double rope_base(const struct rope *params);
+bool rope_base_given(const struct rope *params);
+
+/* rope_scaling.c */
+int rope_scaling_check(const struct rope *params, struct pe_error *err);
+bool rope_scaling_keeps_width(const struct rope_scaling *scaling);
+void rope_scaling_resolve(struct rope_scaling *scaling);
+/* The frequencies of one axis with `n` pairs, and the plan's facts. */
+void rope_scaling_fill(struct rope_plan *plan, const struct rope *params);
+
+/* rope_axes.c */
+int rope_axes_check(const struct rope *params, struct pe_error *err);
+void rope_axes_resolve(struct rope_axes *axes, const struct rope *params);
+/* Shares the pairs out to the axes, in place of one ladder for all. */
+void rope_axes_fill(struct rope_plan *plan, const struct rope *params);
+
+#endif
