@@ -21,7 +21,23 @@ struct pe_pairs {
     size_t n, first, step, apart;
 };
 
-/* What a plan found out on its way and users want to know: "attention_factor" 1.1386, "correction_range" 20 46. */
+/* Where a query or key is that turns: its coordinates, and whether it is a key, where these turn differently.
+ */
+struct pe_spot {
+    const double *position; /* [axes] */
+    int axes;
+    bool keys;
+};
+
+/* Pairs first .. first+n-1 go to elements 0, step, 2*step ...; cos or sin may be NULL. */
+struct pe_angles {
+    size_t first, n;
+    void *cos, *sin;
+    size_t step;
+};
+
+/* What a plan found out on its way and users want to know: "attention_factor" 1.1386, "correction_range"
+ * 20 46. */
 struct pe_fact {
     const char *name;
     int n; /* numbers of value: 1, or 2 for a list of two */
@@ -37,8 +53,8 @@ struct pe_encoding {
     size_t (*width)(const void *params);
     /* Bytes of precomputed data; NULL: none. Bounded by the field limits, so no overflow. */
     size_t (*plan_bytes)(const void *params);
-    /* Gives the plan's own copy of the parameters the values that follow from others, and moves into data what
-     * they point to, so that the plan outlives its request. NULL: nothing to do. */
+    /* Gives the plan's own copy of the parameters the values that follow from others, and moves into data
+     * what they point to, so that the plan outlives its request. NULL: nothing to do. */
     void (*resolve)(void *params, void *data);
     /* Precomputes into view->data. NULL: nothing to do. */
     int (*plan)(struct pe_plan_view *view, struct pe_error *err);
@@ -62,10 +78,9 @@ struct pe_encoding {
     struct pe_pairs (*pairs)(const struct pe_plan_view *view);
     /* Coordinates of a position; positions with one coordinate are taken, too. NULL: 1. */
     int (*axes)(const struct pe_plan_view *view);
-    /* cos and sin [n, pairs] of the angles at positions [n, axes], with the attention factor. `keys`: as keys are
-     * turned, where they differ from queries. Cannot fail. */
-    void (*angles)(const struct pe_plan_view *view, const double *positions, int axes, size_t n, bool keys,
-                   enum pe_dtype dtype, void *cos, void *sin);
+    /* cos and sin of the angles of some pairs at one position, with the attention factor. Cannot fail. */
+    void (*angles)(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
+                   const struct pe_angles *out);
     /* The angles per unit of position [pairs]. */
     void (*frequencies)(const struct pe_plan_view *view, enum pe_dtype dtype, void *out);
     /* At most PE_MAX_FACTS; returns their number. NULL: none. */

@@ -352,56 +352,61 @@ static int axes(const struct pe_plan_view *view) {
 
 /* ---- Angles -------------------------------------------------------------------------------------------- */
 
+/* NULL stays NULL. */
 static void *element(void *out, size_t i, enum pe_dtype dtype) {
-    return (char *)out + i * pe_dtype_size(dtype);
+    return out ? (char *)out + i * pe_dtype_size(dtype) : NULL;
 }
 
-/* One row of a plan with xPos: every pair has a gain of its own. */
-static void grown_row(const struct rope_plan *plan, const struct pe_place *place, double position, bool keys,
-                      enum pe_dtype dtype, void *cos, void *sin) {
-    struct pe_wide x = pe_wide_of(position), center = pe_wide_of(plan->xpos.center);
+static struct pe_phase_out out_from(const struct pe_angles *out, size_t i, enum pe_dtype dtype) {
+    return (struct pe_phase_out){.sin = element(out->sin, i * out->step, dtype),
+                                 .cos = element(out->cos, i * out->step, dtype),
+                                 .step = out->step};
+}
+
+/* With xPos every pair has a gain of its own. */
+static void grown_angles(const struct rope_plan *plan, const struct pe_place *place,
+                         const struct pe_spot *spot, enum pe_dtype dtype, const struct pe_angles *out) {
+    struct pe_wide x = pe_wide_of(spot->position[0]), center = pe_wide_of(plan->xpos.center);
     pe_wide_sub(&x, &x, &center);
-    x.sign = keys ? -x.sign : x.sign;
-    for (size_t i = 0; i < plan->n_pairs; i++) {
+    x.sign = spot->keys ? -x.sign : x.sign;
+    for (size_t i = 0; i < out->n; i++) {
         struct pe_gain gain;
-        pe_gain_power(&gain, &plan->rates[i], &x);
-        struct pe_phase_out out = {element(sin, i, dtype), element(cos, i, dtype), 1, &gain};
-        pe_phase_row(place, &plan->turns[i], 1, dtype, &out);
+        struct pe_phase_out one = out_from(out, i, dtype);
+        pe_gain_power(&gain, &plan->rates[out->first + i], &x);
+        one.gain = &gain;
+        pe_phase_row(place, &plan->turns[out->first + i], 1, dtype, &one);
     }
 }
 
 /* Runs of pairs that one coordinate turns. */
-static void plain_row(const struct rope_plan *plan, const struct pe_place *places, enum pe_dtype dtype,
-                      void *cos, void *sin) {
-    for (size_t i = 0, n; i < plan->n_pairs; i += n) {
+static void plain_angles(const struct rope_plan *plan, const struct pe_place *places, enum pe_dtype dtype,
+                         const struct pe_angles *out) {
+    const unsigned char *axis = plan->axis + out->first;
+    for (size_t i = 0, n; i < out->n; i += n) {
+        struct pe_phase_out run = out_from(out, i, dtype);
+        run.gain = plan->has_gain ? &plan->gain : NULL;
         n = 1;
-        while (i + n < plan->n_pairs && plan->axis[i + n] == plan->axis[i]) {
+        while (i + n < out->n && axis[i + n] == axis[i]) {
             n++;
         }
-        struct pe_phase_out out = {element(sin, i, dtype), element(cos, i, dtype), 1,
-                                   plan->has_gain ? &plan->gain : NULL};
-        pe_phase_row(&places[plan->axis[i]], plan->turns + i, n, dtype, &out);
+        pe_phase_row(&places[axis[i]], plan->turns + out->first + i, n, dtype, &run);
     }
 }
 
-static void angles(const struct pe_plan_view *view, const double *positions, int n_axes, size_t n, bool keys,
-                   enum pe_dtype dtype, void *cos, void *sin) {
+static void angles(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
+                   const struct pe_angles *out) {
     const struct rope *params = view->params;
     const struct rope_plan *plan = view->data;
     double sign = params->direction == ROPE_CLOCKWISE ? -1 : 1;
-    for (size_t row = 0; row < n; row++) {
-        struct pe_place places[ROPE_MAX_AXES];
-        const double *position = positions + row * (size_t)n_axes;
-        void *c = element(cos, row * plan->n_pairs, dtype), *s = element(sin, row * plan->n_pairs, dtype);
-        for (int axis = 0; axis < plan->axes; axis++) {
-            double p = n_axes == 1 ? position[0] : position[axis];
-            pe_place_of(&places[axis], p, sign * plan->scale[axis], sign * plan->offset[axis]);
-        }
-        if (plan->rates) {
-            grown_row(plan, &places[0], position[0], keys, dtype, c, s);
-        } else {
-            plain_row(plan, places, dtype, c, s);
-        }
+    struct pe_place places[ROPE_MAX_AXES];
+    for (int axis = 0; axis < plan->axes; axis++) {
+        double position = spot->position[spot->axes == 1 ? 0 : axis];
+        pe_place_of(&places[axis], position, sign * plan->scale[axis], sign * plan->offset[axis]);
+    }
+    if (plan->rates) {
+        grown_angles(plan, &places[0], spot, dtype, out);
+    } else {
+        plain_angles(plan, places, dtype, out);
     }
 }
 
