@@ -120,6 +120,10 @@ int pe_spec_fit(struct pe_spec *spec, size_t width, size_t length, struct pe_err
     if (err->code) {
         return err->code;
     }
+    const struct pe_encoding *row = pe_encoding_row(spec->encoding);
+    if (row->adopt && row->adopt(spec->params, err)) {
+        return err->code;
+    }
     for (size_t i = 0; i < spec->encoding->n_fields; i++) {
         const struct pe_field *row = &spec->encoding->fields[i];
         if ((row->flags & PE_FIELD_WIDTH) && width && fit(spec, row, width, true, err)) {
@@ -157,6 +161,9 @@ int pe_plan_open(struct pe_plan **out, const struct pe_spec *spec, struct pe_err
         return err->code;
     }
     const struct pe_encoding *row = pe_encoding_row(spec->encoding);
+    if (row->adopt && row->adopt(spec->params, err)) {
+        return err->code;
+    }
     if (pe_fields_check(spec->encoding->fields, spec->encoding->n_fields, spec->params, err)) {
         return err->code;
     }

@@ -47,6 +47,9 @@ struct pe_fact {
 
 struct pe_encoding {
     struct pe_encoding_info info;
+    /* Sets fields that others say in words of their own (a model's configuration). May be called again, and
+     * then changes nothing. NULL: there are none. */
+    int (*adopt)(void *params, struct pe_error *err);
     /* Cross-field rules; single fields were checked by their rows. May be NULL. */
     int (*check)(const void *params, struct pe_error *err);
     /* The width of a vector. NULL: there is none. */

@@ -39,22 +39,6 @@ static const struct pe_choice section_layouts[] = {
     {"interleaved", ROPE_INTERLEAVED, "t h w t h w ... t t: Qwen3-VL, ggml's IMROPE"},
     {NULL, 0, NULL}};
 
-enum {
-    FIELD_HEAD_DIM,
-    FIELD_ROTARY_DIM,
-    FIELD_PARTIAL,
-    FIELD_BASE,
-    FIELD_LAYOUT,
-    FIELD_DIRECTION,
-    FIELD_SCALING,
-    FIELD_SEQ_LEN,
-    FIELD_SECTIONS,
-    FIELD_SECTION_LAYOUT,
-    FIELD_ROPE_AXES,
-    FIELD_XPOS,
-    FIELD_QK_HEAD_DIM
-};
-
 #define OBJECT(member, rows, type)                                                                           \
     PE_FIELD(rope, member), .fields = rows, .n_fields = PE_COUNT(rows), .object_size = sizeof(struct type)
 
@@ -66,41 +50,46 @@ static const struct pe_field xpos_fields[] = {
 };
 
 static const struct pe_field fields[] = {
-    [FIELD_HEAD_DIM] = {PE_FIELD(rope, head_dim), .min = 2, .max = 65536,
-                        .flags = PE_FIELD_REQUIRED | PE_FIELD_WIDTH,
-                        .doc = "Width of one head's query or key."},
-    [FIELD_ROTARY_DIM] = {PE_FIELD(rope, rotary_dim), .min = 2, .max = 65536,
-                          .doc = "How many of its columns turn, the first ones; even [all]."},
-    [FIELD_PARTIAL] = {PE_FIELD(rope, partial_rotary_factor), .min = 0, .max = 1, .flags = PE_FIELD_OPEN_MIN,
-                       .doc = "The same as a part of head_dim, rounded down."},
-    [FIELD_BASE] = {PE_FIELD(rope, base), .alias = "rope_theta", .min = 1, .max = 1e300, .def = "10000",
-                    .doc = "Base of the frequencies, which run from 1 down towards 1/base."},
-    [FIELD_LAYOUT] = {PE_FIELD(rope, layout), .choices = layouts, .flags = PE_FIELD_REQUIRED,
-                      .doc =
-                          "Which columns are a pair. Models differ, and a wrong guess is not seen at once."},
-    [FIELD_DIRECTION] = {PE_FIELD(rope, direction), .choices = directions, .def = "counterclockwise",
-                         .doc = "Which way pairs turn as positions grow."},
-    [FIELD_SCALING] =
+    [ROPE_HEAD_DIM] = {PE_FIELD(rope, head_dim), .min = 2, .max = 65536,
+                       .flags = PE_FIELD_REQUIRED | PE_FIELD_WIDTH,
+                       .doc = "Width of one head's query or key."},
+    [ROPE_ROTARY_DIM] = {PE_FIELD(rope, rotary_dim), .min = 2, .max = 65536,
+                         .doc = "How many of its columns turn, the first ones; even [all]."},
+    [ROPE_PARTIAL] = {PE_FIELD(rope, partial_rotary_factor), .min = 0, .max = 1, .flags = PE_FIELD_OPEN_MIN,
+                      .doc = "The same as a part of head_dim, rounded down."},
+    [ROPE_BASE] = {PE_FIELD(rope, base), .alias = "rope_theta", .min = 1, .max = 1e300, .def = "10000",
+                   .doc = "Base of the frequencies, which run from 1 down towards 1/base."},
+    [ROPE_LAYOUT] = {PE_FIELD(rope, layout), .choices = layouts, .flags = PE_FIELD_REQUIRED,
+                     .doc =
+                         "Which columns are a pair. Models differ, and a wrong guess is not seen at once."},
+    [ROPE_DIRECTION] = {PE_FIELD(rope, direction), .choices = directions, .def = "counterclockwise",
+                        .doc = "Which way pairs turn as positions grow."},
+    [ROPE_SCALING] =
         {PE_FIELD(rope, scaling), .alias = "rope_scaling rope_parameters", .fields = rope_scaling_fields,
          .n_fields = ROPE_SCALING_N_FIELDS, .object_size = sizeof(struct rope_scaling),
          .doc = "How frequencies are stretched for long contexts, as models' configurations say it."},
-    [FIELD_SEQ_LEN] = {PE_FIELD(rope, seq_len), .min = 1, .max = PE_POSITION_MAX,
-                       .doc =
-                           "Length of the sequence, for rope_type dynamic and longrope, which depend on it."},
-    [FIELD_SECTIONS] =
+    [ROPE_SEQ_LEN] = {PE_FIELD(rope, seq_len), .min = 1, .max = PE_POSITION_MAX,
+                      .doc =
+                          "Length of the sequence, for rope_type dynamic and longrope, which depend on it."},
+    [ROPE_SECTIONS] =
         {PE_FIELD(rope, sections), .alias = "mrope_section", .min = 0, .max = 32768,
          .doc = "M-RoPE: how many pairs each coordinate (t, h, w) turns; their sum is rotary_dim/2."},
-    [FIELD_SECTION_LAYOUT] = {PE_FIELD(rope, section_layout), .choices = section_layouts,
-                              .doc = "M-RoPE: which pairs those are [contiguous]."},
-    [FIELD_ROPE_AXES] = {PE_FIELD(rope, rope_axes), .fields = rope_axes_fields,
-                         .n_fields = ROPE_AXES_N_FIELDS, .object_size = sizeof(struct rope_axes),
-                         .doc = "Vision: every axis of an image turns a share of the pairs."},
-    [FIELD_XPOS] = {OBJECT(xpos, xpos_fields, rope_xpos),
-                    .doc = "xPos: queries decay and keys grow with position."},
-    [FIELD_QK_HEAD_DIM] = {PE_FIELD(rope, qk_head_dim), .min = 1, .max = 65536,
-                           .doc =
-                               "Width of the whole query, of which the softmax takes the root, where that is "
-                               "not head_dim: 192 for DeepSeek-V3 [head_dim]."},
+    [ROPE_SECTION_LAYOUT] = {PE_FIELD(rope, section_layout), .choices = section_layouts,
+                             .doc = "M-RoPE: which pairs those are [contiguous]."},
+    [ROPE_AXES] = {PE_FIELD(rope, rope_axes), .fields = rope_axes_fields, .n_fields = ROPE_AXES_N_FIELDS,
+                   .object_size = sizeof(struct rope_axes),
+                   .doc = "Vision: every axis of an image turns a share of the pairs."},
+    [ROPE_XPOS] = {OBJECT(xpos, xpos_fields, rope_xpos),
+                   .doc = "xPos: queries decay and keys grow with position."},
+    [ROPE_QK_HEAD_DIM] = {PE_FIELD(rope, qk_head_dim), .min = 1, .max = 65536,
+                          .doc =
+                              "Width of the whole query, of which the softmax takes the root, where that is "
+                              "not head_dim: 192 for DeepSeek-V3 [head_dim]."},
+    [ROPE_HF_CONFIG] = {PE_FIELD(rope, hf_config),
+                        .doc = "A model's config.json as it is; it says all of the above but seq_len."},
+    [ROPE_LAYER_TYPE] =
+        {PE_FIELD(rope, layer_type),
+         .doc = "Of hf_config: which layers, where they differ: full_attention or sliding_attention."},
 };
 
 static bool is_given(const struct rope *params, int field) {
@@ -108,7 +97,7 @@ static bool is_given(const struct rope *params, int field) {
 }
 
 bool rope_base_given(const struct rope *params) {
-    return is_given(params, FIELD_BASE);
+    return is_given(params, ROPE_BASE);
 }
 
 double rope_base(const struct rope *params) {
@@ -162,7 +151,7 @@ static int width_check(const struct rope *params, struct pe_error *err) {
 static int sections_check(const struct rope *params, struct pe_error *err) {
     const struct pe_ints *sections = &params->sections;
     int64_t sum = 0, pairs = rope_width(params) / 2;
-    if (!is_given(params, FIELD_SECTIONS)) {
+    if (!is_given(params, ROPE_SECTIONS)) {
         return params->section_layout == 0
                    ? PE_OK
                    : pe_fail(err, PE_ERR_MISSING, "sections",
@@ -186,7 +175,7 @@ static int sections_check(const struct rope *params, struct pe_error *err) {
 }
 
 static int one_of_check(const struct rope *params, struct pe_error *err) {
-    bool sections = is_given(params, FIELD_SECTIONS);
+    bool sections = is_given(params, ROPE_SECTIONS);
     if (params->rope_axes && sections) {
         return pe_fail(err, PE_ERR_CONFLICT, "rope_axes",
                        "sections are there, too: pairs are shared out by one of them");
@@ -199,6 +188,11 @@ static int one_of_check(const struct rope *params, struct pe_error *err) {
         return pe_fail(err, PE_ERR_CONFLICT, "xpos", "is defined for one coordinate without scaling only");
     }
     return PE_OK;
+}
+
+static int adopt(void *data, struct pe_error *err) {
+    struct rope *params = data;
+    return params->hf_config.n ? rope_config_adopt(params, err) : PE_OK;
 }
 
 static int check(const void *data, struct pe_error *err) {
@@ -275,8 +269,8 @@ static void resolve(void *data, void *plan_data) {
     }
     params->rotary_dim = rope_width(params);
     params->base = rope_base(params);
-    params->given |= UINT64_C(1) << FIELD_ROTARY_DIM;
-    if (is_given(params, FIELD_SECTIONS) && params->section_layout == 0) {
+    params->given |= UINT64_C(1) << ROPE_ROTARY_DIM;
+    if (is_given(params, ROPE_SECTIONS) && params->section_layout == 0) {
         params->section_layout = ROPE_CONTIGUOUS;
     }
 }
@@ -322,7 +316,7 @@ static int make_plan(struct pe_plan_view *view, struct pe_error *err) {
         after = (char *)(rates + plan->n_pairs);
     }
     plan->axis = (unsigned char *)after;
-    plan->axes = is_given(params, FIELD_SECTIONS) ? (int)params->sections.n : 1;
+    plan->axes = is_given(params, ROPE_SECTIONS) ? (int)params->sections.n : 1;
     for (int axis = 0; axis < ROPE_MAX_AXES; axis++) {
         plan->scale[axis] = 1;
     }
@@ -447,6 +441,7 @@ const struct pe_encoding pe_rope = {
              .params_size = sizeof(struct rope),
              .fields = fields,
              .n_fields = PE_COUNT(fields)},
+    .adopt = adopt,
     .check = check,
     .width = width,
     .plan_bytes = plan_bytes,

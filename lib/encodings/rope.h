@@ -9,24 +9,24 @@
 #include "core/ladder.h"
 #include "encodings/encoding.h"
 
-struct rope {
-    uint64_t given;
-    int64_t head_dim, rotary_dim;
-    double partial_rotary_factor;
-    double base;
-    int layout, direction;
-    const void *scaling; /* struct rope_scaling; NULL = none */
-    int64_t seq_len;
-    struct pe_ints sections;
-    int section_layout;
-    const void *rope_axes; /* struct rope_axes; NULL = one axis, or sections */
-    const void *xpos;      /* struct rope_xpos; NULL = none */
-    int64_t qk_head_dim;
+/* The order of rope.c's rows. */
+enum {
+    ROPE_HEAD_DIM,
+    ROPE_ROTARY_DIM,
+    ROPE_PARTIAL,
+    ROPE_BASE,
+    ROPE_LAYOUT,
+    ROPE_DIRECTION,
+    ROPE_SCALING,
+    ROPE_SEQ_LEN,
+    ROPE_SECTIONS,
+    ROPE_SECTION_LAYOUT,
+    ROPE_AXES,
+    ROPE_XPOS,
+    ROPE_QK_HEAD_DIM,
+    ROPE_HF_CONFIG,
+    ROPE_LAYER_TYPE
 };
-
-enum { ROPE_LAYOUT_HALVES = 1, ROPE_LAYOUT_INTERLEAVED };
-enum { ROPE_COUNTERCLOCKWISE = 1, ROPE_CLOCKWISE };
-enum { ROPE_CONTIGUOUS = 1, ROPE_INTERLEAVED };
 
 /* Members that a type of scaling takes are in rope_scaling.c's table. */
 struct rope_scaling {
@@ -41,6 +41,30 @@ struct rope_scaling {
 };
 #define ROPE_SCALING_N_FIELDS 15
 extern const struct pe_field rope_scaling_fields[ROPE_SCALING_N_FIELDS];
+
+struct rope {
+    uint64_t given;
+    int64_t head_dim, rotary_dim;
+    double partial_rotary_factor;
+    double base;
+    int layout, direction;
+    const void *scaling; /* struct rope_scaling; NULL = none */
+    int64_t seq_len;
+    struct pe_ints sections;
+    int section_layout;
+    const void *rope_axes; /* struct rope_axes; NULL = one axis, or sections */
+    const void *xpos;      /* struct rope_xpos; NULL = none */
+    int64_t qk_head_dim;
+    struct pe_config hf_config;
+    const char *layer_type;
+    /* What hf_config becomes. */
+    struct rope_scaling adopted;
+    double config_part;
+};
+
+enum { ROPE_LAYOUT_HALVES = 1, ROPE_LAYOUT_INTERLEAVED };
+enum { ROPE_COUNTERCLOCKWISE = 1, ROPE_CLOCKWISE };
+enum { ROPE_CONTIGUOUS = 1, ROPE_INTERLEAVED };
 
 /* Zhao et al. 2022: queries grow by zeta_i^(x/scale_base) and keys shrink by it, x = p - center. */
 struct rope_xpos {
@@ -85,6 +109,11 @@ bool rope_base_given(const struct rope *params);
 
 /* rope_scaling.c */
 int rope_scaling_check(const struct rope *params, struct pe_error *err);
+int rope_scaling_type(const char *name); /* 0 = none such */
+bool rope_scaling_takes(int type, int key);
+/* What models' code takes from beside the scaling: its longest and original context (0 = not there), the part
+ * that turns. */
+void rope_scaling_complete(struct rope_scaling *scaling, double most, double original, double part);
 bool rope_scaling_keeps_width(const struct rope_scaling *scaling);
 void rope_scaling_resolve(struct rope_scaling *scaling);
 /* The frequencies of one axis with `n` pairs, and the plan's facts. */
@@ -95,5 +124,8 @@ int rope_axes_check(const struct rope *params, struct pe_error *err);
 void rope_axes_resolve(struct rope_axes *axes, const struct rope *params);
 /* Shares the pairs out to the axes, in place of one ladder for all. */
 void rope_axes_fill(struct rope_plan *plan, const struct rope *params);
+
+/* rope_config.c: sets the fields that hf_config says. May be called again. */
+int rope_config_adopt(struct rope *params, struct pe_error *err);
 
 #endif

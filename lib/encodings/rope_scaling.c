@@ -27,6 +27,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum {
     TYPE_DEFAULT = 1,
@@ -394,6 +395,44 @@ int rope_scaling_check(const struct rope *params, struct pe_error *err) {
         return err->code;
     }
     return PE_OK;
+}
+
+int rope_scaling_type(const char *name) {
+    for (const struct pe_choice *type = types; type->name; type++) {
+        if (strcmp(type->name, name) == 0) {
+            return type->value;
+        }
+    }
+    return 0;
+}
+
+bool rope_scaling_takes(int type, int key) {
+    return type_rows[type].takes >> key & 1;
+}
+
+static void complete_real(struct rope_scaling *scaling, int key, double *member, double value) {
+    if (rope_scaling_takes(scaling->rope_type, key) && !(scaling->given & BIT(key)) && value > 0) {
+        *member = value;
+        scaling->given |= BIT(key);
+    }
+}
+
+void rope_scaling_complete(struct rope_scaling *scaling, double most, double original, double part) {
+    int type = scaling->rope_type;
+    original = original == 0 && type == TYPE_DYNAMIC ? most : original;
+    if (!(scaling->given & BIT(KEY_ORIGINAL)) && rope_scaling_takes(type, KEY_ORIGINAL) && original >= 2 &&
+        original <= PE_POSITION_MAX) {
+        scaling->original_max_position_embeddings = (int64_t)original;
+        scaling->given |= BIT(KEY_ORIGINAL);
+    }
+    if ((type == TYPE_YARN || type == TYPE_LONGROPE) && (scaling->given & BIT(KEY_ORIGINAL))) {
+        complete_real(scaling, KEY_FACTOR, &scaling->factor,
+                      most / (double)scaling->original_max_position_embeddings);
+    }
+    if (type == TYPE_PROPORTIONAL) {
+        scaling->partial_rotary_factor = part;
+        scaling->given |= BIT(KEY_PARTIAL);
+    }
 }
 
 /* Proportional frequencies of 0 pass: all of the head is in the formula. */

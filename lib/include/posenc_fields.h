@@ -32,6 +32,7 @@ enum pe_kind {
     PE_KIND_TABLE,     /* struct pe_table: a tensor, or the name of a loaded table */
     PE_KIND_POSITIONS, /* struct pe_positions */
     PE_KIND_ENCODING,  /* struct pe_spec, encoding NULL = absent */
+    PE_KIND_CONFIG,    /* struct pe_config: somebody else's object, as it is */
     PE_KIND_OBJECT     /* const void *: a struct of its own rows (.fields, .object_size), NULL = absent */
 };
 
@@ -60,6 +61,30 @@ struct pe_names {
 struct pe_table {
     const char *name;
     const struct pe_tensor *tensor;
+};
+
+/* An object whose keys are not ours, flattened: "rope_scaling.factor". Whoever reads it marks what he used.
+ */
+enum pe_config_kind {
+    PE_CONFIG_NULL,
+    PE_CONFIG_BOOL,
+    PE_CONFIG_NUMBER,
+    PE_CONFIG_TEXT,
+    PE_CONFIG_NUMBERS, /* a list of numbers: float64 [n] */
+    PE_CONFIG_OTHER    /* an empty object, or another list */
+};
+struct pe_config_item {
+    const char *key;
+    enum pe_config_kind kind;
+    bool flag;
+    double number;
+    const char *text;
+    const struct pe_tensor *list;
+    bool used;
+};
+struct pe_config {
+    size_t n;
+    struct pe_config_item *items;
 };
 
 enum pe_field_flag {
@@ -105,6 +130,7 @@ struct pe_field {
         struct pe_table: PE_KIND_TABLE,                                                                     \
         struct pe_positions: PE_KIND_POSITIONS,                                                             \
         struct pe_spec: PE_KIND_ENCODING,                                                                   \
+        struct pe_config: PE_KIND_CONFIG,                                                                   \
         const void *: PE_KIND_OBJECT)
 #define PE_FIELD(type, member)                                                                               \
     .name = #member, .kind = PE_KIND_OF(type, member), .offset = offsetof(struct type, member)
