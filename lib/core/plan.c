@@ -120,8 +120,8 @@ int pe_spec_fit(struct pe_spec *spec, size_t width, size_t length, struct pe_err
     if (err->code) {
         return err->code;
     }
-    const struct pe_encoding *row = pe_encoding_row(spec->encoding);
-    if (row->adopt && row->adopt(spec->params, err)) {
+    const struct pe_encoding *encoding = pe_encoding_row(spec->encoding);
+    if (encoding->adopt && encoding->adopt(spec->params, err)) {
         return err->code;
     }
     for (size_t i = 0; i < spec->encoding->n_fields; i++) {
