@@ -217,3 +217,7 @@ const struct pe_plan_view *pe_plan_view(const struct pe_plan *plan) {
 const struct pe_encoding *pe_plan_row(const struct pe_plan *plan) {
     return plan->row;
 }
+
+size_t pe_plan_facts(const struct pe_plan *plan, struct pe_fact *facts) {
+    return plan->row->facts ? plan->row->facts(&plan->view, facts) : 0;
+}

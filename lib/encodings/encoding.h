@@ -36,15 +36,6 @@ struct pe_angles {
     size_t step;
 };
 
-/* What a plan found out on its way and users want to know: "attention_factor" 1.1386, "correction_range"
- * 20 46. */
-struct pe_fact {
-    const char *name;
-    int n; /* numbers of value: 1, or 2 for a list of two */
-    double value[2];
-};
-#define PE_MAX_FACTS 8
-
 struct pe_encoding {
     struct pe_encoding_info info;
     /* Sets fields that others say in words of their own (a model's configuration). May be called again, and

@@ -230,7 +230,7 @@ static int fits(const struct pe_plan_view *view, const struct pe_positions *posi
     }
     double rate = fabs(pe_wide_double(&plan->rates[0])), reach = log(limit) / rate * (1 - 1e-12);
     struct pe_admit rule = {.min = plan->xpos.center - reach, .max = plan->xpos.center + reach};
-    if (!pe_positions_stray(positions, &rule, &stray)) {
+    if (!pe_positions_stray(positions, &rule, err->stop, &stray)) {
         return PE_OK;
     }
     return pe_positions_overflow(positions, stray.index, exp(rate * fabs(stray.position - plan->xpos.center)),

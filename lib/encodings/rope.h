@@ -82,7 +82,7 @@ struct rope_axes {
 #define ROPE_AXES_N_FIELDS 5
 extern const struct pe_field rope_axes_fields[ROPE_AXES_N_FIELDS];
 
-#define ROPE_MAX_AXES 4
+#define ROPE_MAX_AXES PE_MAX_AXES
 
 struct rope_plan {
     size_t n_pairs;

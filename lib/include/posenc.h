@@ -238,6 +238,9 @@ enum pe_position_rule {
     PE_POSITION_RULE_FAIRSEQ   /* as roberta: the row of the sinusoidal table */
 };
 
+/* Coordinates that an encoding's position has at most. */
+#define PE_MAX_AXES 4
+
 PE_API size_t pe_positions_count(const struct pe_positions *positions); /* max(batch,1)*length */
 /* start, start+step ... below (or, with a negative step, above) stop. An empty range is allowed. */
 PE_API int pe_positions_range(struct pe_positions *out, double start, double stop, double step,
@@ -259,6 +262,11 @@ PE_API void pe_positions_read(const struct pe_positions *positions, size_t first
 /* All of them. */
 PE_API int pe_positions_fill(const struct pe_positions *positions, double *out,
                              struct pe_error *err) PE_CHECKED;
+
+struct pe_plan;
+/* [B, T] read as [T, axes], where that is what the encoding takes: rows of as many numbers as it has
+ * coordinates. */
+PE_API void pe_positions_suit(const struct pe_plan *plan, struct pe_positions *positions);
 
 /* ---- Encodings ---------------------------------------------------------------------------------------- */
 
@@ -359,6 +367,68 @@ PE_API int pe_encode_check(const struct pe_plan *plan, const struct pe_positions
 PE_API void pe_encode_rows(const struct pe_plan *plan, const struct pe_positions *positions,
                            enum pe_dtype dtype, size_t first, size_t n, void *out);
 
+/* ---- Rotary encodings: encode gives the angles' cosines and sines ---- */
+
+enum pe_trig_form {
+    PE_TRIG_HALF = 1, /* cos, sin [.., T, n], n = rotary_dim/2 pairs; the default */
+    PE_TRIG_FULL,     /* cos, sin [.., T, 2n]: each at both columns of its pair, in the encoding's layout */
+    PE_TRIG_PACKED,   /* packed [.., T, 2n]: the cosines, then the sines */
+    PE_TRIG_COMPLEX   /* complex [.., T, n, 2]: cos + i sin */
+};
+
+/* One table row by row, without memory for the whole: pe_rotary_check once, then any rows of the flattened
+ * positions, from any thread. cos or sin may be NULL; the forms of one tensor go to cos. All are VIEWS. */
+struct pe_rotary_rows {
+    const struct pe_plan *plan;
+    const struct pe_positions *positions;
+    enum pe_dtype dtype;
+    enum pe_trig_form form;
+    bool keys; /* as keys turn, where that differs from queries (xPos) */
+    const struct pe_stop *stop;
+};
+PE_API int pe_rotary_check(const struct pe_plan *plan, const struct pe_positions *positions,
+                           enum pe_dtype dtype, struct pe_error *err) PE_CHECKED;
+PE_API size_t pe_rotary_row_items(const struct pe_rotary_rows *rows); /* numbers in one row */
+PE_API void pe_rotary_fill(const struct pe_rotary_rows *rows, size_t first, size_t n, void *cos, void *sin);
+
+enum pe_rotary_output {
+    PE_ROTARY_COS = 1 << 0,
+    PE_ROTARY_SIN = 1 << 1,
+    PE_ROTARY_TABLE = 1 << 2, /* packed or complex, by the form */
+    PE_ROTARY_INV_FREQ = 1 << 3
+};
+
+struct pe_rotary_args {
+    size_t size;
+    const struct pe_plan *plan;
+    const struct pe_positions *positions;
+    enum pe_trig_form form;
+    bool keys;
+    unsigned outputs;    /* enum pe_rotary_output */
+    enum pe_dtype dtype; /* default float32 */
+};
+
+/* Those asked for that the form has; of the others rank 0 and data NULL. ARENA. */
+struct pe_rotary_result {
+    struct pe_tensor cos, sin, packed, complex;
+    struct pe_tensor inv_freq; /* [n]: the angles per unit of position, after scaling */
+};
+
+/* encode of a rotary encoding: cosines and sines of p * inv_freq, times the attention factor, each rounded
+ * once from the exact value (Su et al. 2021). */
+PE_API int pe_rotary_open(struct pe_arena *arena, struct pe_work *work, struct pe_rotary_result *result,
+                          const struct pe_rotary_args *args, struct pe_error *err) PE_CHECKED;
+
+/* What a plan found out on its way: "attention_factor" 1.1386, "correction_range" 20 46. */
+struct pe_fact {
+    const char *name; /* static text */
+    int n;            /* numbers of value: 1, or 2 for a range */
+    double value[2];
+};
+#define PE_MAX_FACTS 8
+/* At most PE_MAX_FACTS of them; returns their number. */
+PE_API size_t pe_plan_facts(const struct pe_plan *plan, struct pe_fact *facts);
+
 /* The three operations below take a struct of arguments: clear it, set size = sizeof of the struct, then the
  * members that matter. NULL and zero mean the default. A posted tensor with NaN or an infinity is
  * PE_ERR_NONFINITE at its index, one whose numbers are so large that a result could overflow is PE_ERR_RANGE.
@@ -379,18 +449,27 @@ enum pe_embedding_scale {
 struct pe_apply_args {
     size_t size;
     const struct pe_plan *plan;           /* NULL: nothing is added, as with the type `none` */
-    const struct pe_tensor *embeddings;   /* [T, D] or [B, T, D] */
+    const struct pe_tensor *embeddings;   /* [T, D] or [B, T, D]; rotary: any axes */
     const struct pe_positions *positions; /* [T] for all of the batch or [B, T]; default 0..T-1 */
     enum pe_embedding_scale scale_mode;
     double scale;
     enum pe_dtype dtype; /* default: that of embeddings */
+    /* Rotary: a letter for each axis, d last: b batch, t position, h heads, d the head's width ("bthd",
+     * "bhtd", "htd"); images have h and w for t ("bhwd", "hwd"), with the grid's rows and columns as default
+     * positions. NULL: "td", "btd"; the four axes of rank 4 have to be named. */
+    const char *axes;
+    bool inverse; /* rotary: turn back, and divide by the attention factor */
+    bool keys;    /* rotary: as keys turn, where that differs from queries (xPos) */
 };
 
 /* apply: out = fl(x*scale) + fl(PE), shaped as the embeddings (Vaswani et al. 2017, sections 3.4 and 3.5). In
  * float64 for float64 results, else in float32, where x, scale, PE, the product and the sum are each rounded
  * once; 16-bit results are rounded once more, from the float32 sum. PE_ERR_SHAPE at `positions`, or at
  * `embeddings` when D is not the encoding's width; PE_ERR_UNSUPPORTED at `encoding.type` for an encoding that
- * is not added; PE_ERR_RANGE at the element of `embeddings` whose result is beyond the largest number. */
+ * is not added; PE_ERR_RANGE at the element of `embeddings` whose result is beyond the largest number.
+ *
+ * A rotary encoding turns the pairs of every head instead (Su et al. 2021): in float64 and rounded once to
+ * the dtype. Columns beyond rotary_dim pass. */
 PE_API int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *out,
                          const struct pe_apply_args *args, struct pe_error *err) PE_CHECKED;
 

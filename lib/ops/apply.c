@@ -18,6 +18,7 @@
 #include "core/dtype.h"
 #include "kernels/vector.h"
 #include "ops/operand.h"
+#include "ops/rotate.h"
 
 #include <math.h>
 #include <string.h>
@@ -154,12 +155,26 @@ static int overflow_check(struct pe_arena *arena, struct apply *op, const struct
 
 /* ---- Opening ------------------------------------------------------------------------------------------- */
 
+static bool is_rotary(const struct pe_apply_args *args) {
+    return args->plan && pe_plan_row(args->plan)->angles;
+}
+
 static int args_check(const struct pe_apply_args *args, struct pe_error *err) {
     if (args->dtype && pe_dtype_check(args->dtype, err)) {
         return err->code;
     }
     if (!args->embeddings) {
         return pe_fail(err, PE_ERR_MISSING, "embeddings", "is missing");
+    }
+    if (is_rotary(args)) {
+        return PE_OK;
+    }
+    if (args->axes || args->inverse || args->keys) {
+        return pe_fail(err, PE_ERR_CONFLICT,
+                       args->axes      ? "axes"
+                       : args->inverse ? "inverse"
+                                       : "role",
+                       "is for rotary encodings");
     }
     const struct pe_tensor *x = args->embeddings;
     char shape[128];
@@ -260,6 +275,9 @@ int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor
     *out = (struct pe_tensor){0};
     if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) || args_check(&args, err)) {
         return err->code;
+    }
+    if (is_rotary(&args)) {
+        return pe_rotate_open(arena, work, out, &args, err);
     }
     struct apply *op = pe_arena_array(arena, 1, sizeof *op, err);
     if (!op) {

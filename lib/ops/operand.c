@@ -158,3 +158,18 @@ int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *po
     }
     return pe_error_poll(err); /* a search that was stopped finds nothing */
 }
+
+int pe_plan_axes(const struct pe_plan *plan) {
+    const struct pe_encoding *row = pe_plan_row(plan);
+    return row->axes ? row->axes(pe_plan_view(plan)) : 1;
+}
+
+void pe_positions_suit(const struct pe_plan *plan, struct pe_positions *positions) {
+    int axes = pe_plan_axes(plan);
+    if (axes > 1 && positions->axes == 1 && positions->batch && positions->length == (size_t)axes &&
+        positions->list) {
+        positions->length = positions->batch;
+        positions->batch = 0;
+        positions->axes = axes;
+    }
+}

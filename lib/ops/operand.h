@@ -34,6 +34,8 @@ int pe_operand_read(struct pe_arena *arena, struct pe_operand *out, const struct
 bool pe_encoding_adds(const struct pe_encoding *row);
 /* PE_ERR_UNSUPPORTED at `encoding.type`: "alibi <cannot>; it can: bias, attention". */
 int pe_encoding_unsupported(const struct pe_encoding *row, const char *cannot, struct pe_error *err);
+/* Coordinates of its positions. */
+int pe_plan_axes(const struct pe_plan *plan);
 /* A rough cost of one vector. */
 double pe_encoding_row_ns(const struct pe_plan *plan);
 /* The positions for n rows [batch, length]: PE_ERR_SHAPE at `field` otherwise. batch 0: no such axis. */

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * apply for rotary encodings: every vector of every head is turned by the angles of its position,
+ *
+ *     (a, b) -> (a cos x - b sin x, b cos x + a sin x)
+ *
+ * with cosines and sines in float64 and one rounding at the end. Whatever the order of the axes, the last is
+ * the vector, and each other one has a stride. A part is some positions: their angles are made once, in
+ * pieces that fit on the stack, and used for all heads (and all of the batch, where it shares the positions).
+ *
+ * Turning back divides by the square of the attention factor m, as the way there multiplied by m: the inverse
+ * of m R is R^T / m.
+ */
+#include "ops/rotate.h"
+
+#include "core/dtype.h"
+#include "core/stop.h"
+#include "kernels/rotate.h"
+#include "kernels/vector.h"
+#include "ops/operand.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PART_ITEMS ((size_t)32768)
+#define PIECE      128 /* pairs at a time */
+
+/* An axis other than the vector's own: its size, and from one to the next in vectors. */
+struct axis {
+    size_t n, stride;
+};
+
+struct rotate {
+    const struct pe_plan *plan;
+    struct pe_positions positions;
+    const char *x; /* real */
+    char *out;     /* dtype */
+    enum pe_dtype real, dtype;
+    size_t real_size, size, width;
+    struct axis batch, time, heads; /* n 1 where there is none */
+    bool own_positions;             /* each sequence of the batch has its own */
+    bool inverse, keys;
+    size_t n_positions, part_positions;
+    const struct pe_stop *stop;
+};
+
+/* ---- Running ------------------------------------------------------------------------------------------- */
+
+struct piece {
+    size_t first; /* pair */
+    struct pe_turn_pairs turn;
+};
+
+static void turn_vector(const struct rotate *op, size_t vector, const struct piece *piece,
+                        const struct pe_pairs *pairs) {
+    size_t at = vector * op->width + pairs->first + piece->first * pairs->step;
+    pe_rotate(op->real, op->x + at * op->real_size, op->dtype, op->out + at * op->size, &piece->turn);
+}
+
+/* All vectors at one position. */
+static void turn_position(const struct rotate *op, size_t position, const struct piece *piece,
+                          const struct pe_pairs *pairs) {
+    size_t t = position % op->time.n, b = position / op->time.n;
+    size_t n_batch = op->own_positions ? 1 : op->batch.n;
+    for (size_t i = 0; i < n_batch; i++) {
+        size_t vector = (op->own_positions ? b : i) * op->batch.stride + t * op->time.stride;
+        for (size_t h = 0; h < op->heads.n; h++) {
+            turn_vector(op, vector + h * op->heads.stride, piece, pairs);
+        }
+    }
+}
+
+static void rotate_position(const struct rotate *op, size_t position, const struct pe_pairs *pairs) {
+    const struct pe_encoding *row = pe_plan_row(op->plan);
+    double cos[PIECE], sin[PIECE], coordinates[PE_MAX_AXES];
+    struct pe_spot spot = {.position = coordinates, .axes = op->positions.axes, .keys = op->keys};
+    pe_positions_read(&op->positions, position, 1, coordinates);
+    for (size_t first = 0; first < pairs->n; first += PIECE) {
+        size_t n = pairs->n - first < PIECE ? pairs->n - first : PIECE;
+        struct pe_angles angles = {.first = first, .n = n, .cos = cos, .sin = sin, .step = 1};
+        row->angles(pe_plan_view(op->plan), &spot, PE_DTYPE_F64, &angles);
+        for (size_t i = 0; i < n && op->inverse; i++) {
+            double square = cos[i] * cos[i] + sin[i] * sin[i];
+            cos[i] /= square;
+            sin[i] /= -square;
+        }
+        struct piece piece = {first, {cos, sin, n, pairs->step, pairs->apart}};
+        turn_position(op, position, &piece, pairs);
+    }
+}
+
+/* Columns that do not turn. */
+static void pass_columns(const struct rotate *op, size_t first_vector, size_t n, size_t column) {
+    if (column == op->width) {
+        return;
+    }
+    for (size_t v = first_vector; v < first_vector + n; v++) {
+        size_t at = v * op->width + column;
+        const char *x = op->x + at * op->real_size;
+        char *out = op->out + at * op->size;
+        if (op->real == op->dtype) {
+            memcpy(out, x, (op->width - column) * op->size);
+        } else {
+            pe_vector_store(op->real, x, op->width - column, op->dtype, out);
+        }
+    }
+}
+
+static void pass_position(const struct rotate *op, size_t position, size_t column) {
+    size_t t = position % op->time.n, b = position / op->time.n;
+    size_t n_batch = op->own_positions ? 1 : op->batch.n;
+    for (size_t i = 0; i < n_batch; i++) {
+        for (size_t h = 0; h < op->heads.n; h++) {
+            size_t vector =
+                (op->own_positions ? b : i) * op->batch.stride + t * op->time.stride + h * op->heads.stride;
+            pass_columns(op, vector, 1, column);
+        }
+    }
+}
+
+static void rotate_part(const void *state, size_t part) {
+    const struct rotate *op = state;
+    struct pe_pairs pairs = pe_plan_row(op->plan)->pairs(pe_plan_view(op->plan));
+    size_t first = part * op->part_positions;
+    size_t end = op->n_positions - first < op->part_positions ? op->n_positions : first + op->part_positions;
+    for (size_t i = first; i < end && !pe_stop_asked(op->stop); i++) {
+        pass_position(op, i, 2 * pairs.n);
+        rotate_position(op, i, &pairs);
+    }
+}
+
+/* ---- Axes ---------------------------------------------------------------------------------------------- */
+
+static int axes_fail(const char *axes, const struct pe_tensor *x, struct pe_error *err) {
+    char shape[128];
+    return pe_fail(
+        err, PE_ERR_CHOICE, "axes",
+        "\"%.20s\" for embeddings of shape %s: a letter for each axis, d last, each once: b, t, h, or h and "
+        "w for the rows and columns of images",
+        axes, pe_tensor_shape_text(x, shape, sizeof shape));
+}
+
+static int axes_default(const struct pe_tensor *x, const char **axes, struct pe_error *err) {
+    static const char *const usual[] = {NULL, NULL, "td", "btd"};
+    char shape[128];
+    if (x->rank == 4) {
+        return pe_fail(
+            err, PE_ERR_MISSING, "axes",
+            "is missing, embeddings of shape %s could be bthd or bhtd, and each turns other vectors alike",
+            pe_tensor_shape_text(x, shape, sizeof shape));
+    }
+    if (x->rank < 2 || x->rank > 3) {
+        return pe_fail(err, PE_ERR_SHAPE, "embeddings", "has shape %s, allowed are ranks 2 to 4",
+                       pe_tensor_shape_text(x, shape, sizeof shape));
+    }
+    *axes = usual[x->rank];
+    return PE_OK;
+}
+
+/* Gives each letter its axis. An image's two become one of all its points, row by row. */
+static int axes_read(struct rotate *op, const struct pe_tensor *x, const char *axes, struct pe_error *err) {
+    bool image = strchr(axes, 'w') != NULL;
+    size_t stride = 1, length = strlen(axes);
+    if (length != (size_t)x->rank || axes[length - 1] != 'd' || (image && !strstr(axes, "hw")) ||
+        (image && strchr(axes, 't'))) {
+        return axes_fail(axes, x, err);
+    }
+    op->batch = op->time = op->heads = (struct axis){0, 0};
+    for (size_t i = length - 1; i-- > 0;) {
+        char letter = axes[i];
+        struct axis *axis = letter == 'b'                    ? &op->batch
+                            : letter == 't' || letter == 'w' ? &op->time
+                            : letter == 'h'                  ? &op->heads
+                                                             : NULL;
+        if (!axis || axis->stride) {
+            return axes_fail(axes, x, err);
+        }
+        *axis = (struct axis){x->dim[i], stride};
+        stride *= x->dim[i];
+    }
+    if (image) { /* time is the columns, heads the rows */
+        op->time.n *= op->heads.n;
+        op->heads = (struct axis){0, 0};
+    }
+    if (!op->time.stride) {
+        return axes_fail(axes, x, err);
+    }
+    op->batch.n = op->batch.stride ? op->batch.n : 1;
+    op->heads.n = op->heads.stride ? op->heads.n : 1;
+    return PE_OK;
+}
+
+/* ---- Positions ----------------------------------------------------------------------------------------- */
+
+/* The default positions of an image with two coordinates: rows and columns of its grid. */
+static int grid_make(struct pe_arena *arena, struct rotate *op, size_t columns, struct pe_error *err) {
+    double *list = pe_arena_array(arena, 2 * op->time.n, sizeof *list, err);
+    if (!list) {
+        return pe_error_at(err, "positions");
+    }
+    for (size_t i = 0; i < op->time.n; i++) {
+        list[2 * i] = (double)(i / columns);
+        list[2 * i + 1] = (double)(i % columns);
+    }
+    op->positions = (struct pe_positions){.length = op->time.n, .axes = 2, .list = list};
+    return PE_OK;
+}
+
+static int positions_read(struct pe_arena *arena, struct rotate *op, const struct pe_apply_args *args,
+                          const char *axes, struct pe_error *err) {
+    const struct pe_tensor *x = args->embeddings;
+    op->positions = (struct pe_positions){.length = op->time.n, .axes = 1, .step = 1};
+    if (args->positions) {
+        op->positions = *args->positions;
+        pe_positions_suit(op->plan, &op->positions);
+        size_t batch = op->batch.stride ? op->batch.n : 0;
+        if (pe_positions_fit(&op->positions, batch, op->time.n, "positions", err)) {
+            return err->code;
+        }
+    } else if (strchr(axes, 'w') && pe_plan_axes(op->plan) == 2 && op->time.n > 0 &&
+               grid_make(arena, op, x->dim[x->rank - 2], err)) {
+        return err->code;
+    }
+    op->own_positions = op->positions.batch != 0;
+    op->n_positions = op->time.n * (op->own_positions ? op->batch.n : 1);
+    return pe_positions_admit(op->plan, &op->positions, op->real, "positions", err);
+}
+
+/* ---- Opening ------------------------------------------------------------------------------------------- */
+
+static int args_check(const struct pe_apply_args *args, struct pe_error *err) {
+    const struct pe_tensor *x = args->embeddings;
+    char shape[128];
+    size_t width = x->rank > 0 ? x->dim[x->rank - 1] : 0;
+    if (args->scale_mode != PE_EMBEDDING_SCALE_NONE) {
+        return pe_fail(err, PE_ERR_CONFLICT, "embedding_scale",
+                       "is for encodings that are added, a rotary one turns");
+    }
+    if (x->rank > 0 && width != pe_plan_width(args->plan)) {
+        return pe_fail(err, PE_ERR_SHAPE, "embeddings",
+                       "has shape %s, so heads of width %zu, but the encoding has head_dim %zu",
+                       pe_tensor_shape_text(x, shape, sizeof shape), width, pe_plan_width(args->plan));
+    }
+    return PE_OK;
+}
+
+/* |a cos x - b sin x| is at most |a| + |b|, times what the attention factor can make of it. */
+static int overflow_check(const struct rotate *op, const struct pe_operand *x, struct pe_error *err) {
+    double limit = op->dtype == op->real ? pe_vector_limit(op->real) : pe_dtype_overflow(op->dtype);
+    double room = limit * (1 - 0x1p-20) / (2 * x->largest + 0x1p-1000);
+    if (room > 1 && pe_encoding_below(op->plan, &op->positions, room, op->stop)) {
+        return PE_OK;
+    }
+    if (pe_error_poll(err)) {
+        return err->code;
+    }
+    return pe_fail(err, PE_ERR_RANGE, "embeddings",
+                   "holds numbers up to %g, which may be beyond the largest %s when turned", x->largest,
+                   pe_dtype_name(op->dtype));
+}
+
+int pe_rotate_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *out,
+                   const struct pe_apply_args *args, struct pe_error *err) {
+    const struct pe_tensor *x = args->embeddings;
+    const char *axes = args->axes;
+    struct rotate *op = pe_arena_array(arena, 1, sizeof *op, err);
+    struct pe_operand operand;
+    if (!op || args_check(args, err) || (!axes && axes_default(x, &axes, err)) ||
+        axes_read(op, x, axes, err)) {
+        return err->code;
+    }
+    op->plan = args->plan;
+    op->dtype = args->dtype ? args->dtype : x->dtype;
+    op->real = op->dtype == PE_DTYPE_F64 ? PE_DTYPE_F64 : PE_DTYPE_F32;
+    op->real_size = pe_dtype_size(op->real);
+    op->size = pe_dtype_size(op->dtype);
+    op->width = x->dim[x->rank - 1];
+    op->inverse = args->inverse;
+    op->keys = args->keys;
+    op->stop = err->stop;
+    struct pe_operand_rule rule = {.name = "embeddings", .real = op->real};
+    if (positions_read(arena, op, args, axes, err) || pe_operand_read(arena, &operand, x, &rule, err) ||
+        overflow_check(op, &operand, err)) {
+        return err->code;
+    }
+    if (pe_tensor_alloc(arena, out, op->dtype, x->rank, x->dim, err)) {
+        return pe_error_at(err, "embeddings");
+    }
+    op->x = operand.tensor.data;
+    op->out = out->data;
+    size_t items = op->width * op->heads.n * (op->own_positions ? 1 : op->batch.n);
+    op->part_positions = items && items < PART_ITEMS ? PART_ITEMS / items : 1;
+    bool any = items > 0;
+    *work = (struct pe_work){
+        .n_parts =
+            any ? op->n_positions / op->part_positions + (op->n_positions % op->part_positions != 0) : 0,
+        .cost_ns = (double)op->n_positions * (pe_encoding_row_ns(op->plan) + 1.5 * (double)items),
+        .state = op,
+        .run = rotate_part,
+        .stop = err->stop,
+    };
+    return PE_OK;
+}
