@@ -75,6 +75,8 @@ struct pe_encoding {
     /* cos and sin of the angles of some pairs at one position, with the attention factor. Cannot fail. */
     void (*angles)(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
                    const struct pe_angles *out);
+    /* The scale of the softmax, where it is not 1/sqrt(d), the usual one. NULL: it is. */
+    double (*scale)(const struct pe_plan_view *view, double usual);
     /* The angles per unit of position [pairs]. */
     void (*frequencies)(const struct pe_plan_view *view, enum pe_dtype dtype, void *out);
     /* At most PE_MAX_FACTS; returns their number. NULL: none. */

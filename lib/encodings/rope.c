@@ -411,17 +411,22 @@ static void frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, vo
     }
 }
 
+static double scale(const struct pe_plan_view *view, double usual) {
+    const struct rope *params = view->params;
+    usual = params->qk_head_dim ? 1 / sqrt((double)params->qk_head_dim) : usual;
+    return usual * ((const struct rope_plan *)view->data)->softmax_factor;
+}
+
 static size_t facts(const struct pe_plan_view *view, struct pe_fact *out) {
     const struct rope *params = view->params;
     const struct rope_plan *plan = view->data;
-    double d = (double)(params->qk_head_dim ? params->qk_head_dim : params->head_dim);
     size_t n = 0;
     out[n++] = (struct pe_fact){"attention_factor", 1, {plan->gain.nearest}};
     out[n++] = (struct pe_fact){"base_used", 1, {plan->base_used}};
     if (plan->has_range) {
         out[n++] = (struct pe_fact){"correction_range", 2, {plan->low, plan->high}};
     }
-    out[n++] = (struct pe_fact){"softmax_scale", 1, {plan->softmax_factor / sqrt(d)}};
+    out[n++] = (struct pe_fact){"softmax_scale", 1, {scale(view, 1 / sqrt((double)params->head_dim))}};
     return n;
 }
 
@@ -453,6 +458,7 @@ const struct pe_encoding pe_rope = {
     .axes = axes,
     .angles = angles,
     .frequencies = frequencies,
+    .scale = scale,
     .facts = facts,
     .row_cost_ns = row_cost_ns,
 };

@@ -59,7 +59,7 @@ static int result_open(struct pe_arena *arena, const struct pe_attention *a, con
 
 static int results_open(struct pe_arena *arena, struct pe_attention *a, struct pe_attention_result *out,
                         unsigned outputs, struct pe_error *err) {
-    bool split = a->added && (outputs & PE_ATTENTION_POSITION); /* is logits - content */
+    bool split = a->split && (outputs & PE_ATTENTION_POSITION); /* is logits - content */
     const struct {
         unsigned bit;
         bool needed;
@@ -122,7 +122,7 @@ static double cost_ns(const struct pe_attention *a) {
                      (double)s->inner;
         }
     }
-    if (a->content.real && a->added) {
+    if (a->content.real && a->split) {
         flops += 2 * scores * (double)a->width;
     }
     if (a->terms[0].real) {

@@ -7,9 +7,11 @@
 
 #include "kernels/linalg.h"
 #include "ops/mask.h"
+#include "ops/turns.h"
 
-/* The vectors that are multiplied. With an absolute encoding q is the projection of x + p; what x and p alone
- * contribute are streams of their own, there when content, position or terms are asked for. */
+/* The vectors that are multiplied. With an absolute encoding q is the projection of x + p, with a rotary one
+ * it is turned; what x and p alone, or vectors before the turn, contribute are streams of their own, there
+ * when content, position or terms are asked for. */
 enum pe_stream_name {
     PE_STREAM_Q,
     PE_STREAM_K,
@@ -31,6 +33,9 @@ struct pe_stream {
     const unsigned char *source, *w;
     size_t source_batch, inner;
     unsigned char *projected; /* data, writable */
+    /* Turned vectors are filled during the run, too: from w's product, or from source with these strides. */
+    const struct pe_turns *turns;
+    size_t source_head, source_ld;
 };
 
 /* Element (b, h, i, j) at b*batch + h*head + i*row + j; strides of 0 broadcast. */
@@ -52,10 +57,10 @@ struct pe_attention_rows {
 struct pe_attention {
     enum pe_dtype real, dtype; /* of the arithmetic and of the results */
     size_t real_size, size;
-    int rank;     /* of the weights: 2 to 4 */
-    bool batched; /* there is an axis B */
-    bool added;   /* an absolute encoding was added to the embeddings */
-    bool projects;
+    int rank;      /* of the weights: 2 to 4 */
+    bool batched;  /* there is an axis B */
+    bool split;    /* content has streams of its own: what an encoding was added to, or turned */
+    bool projects; /* streams are filled during the run */
     size_t batch, heads, key_heads, queries, keys, width, value_width;
     double scale;
     struct pe_stream stream[PE_STREAM_COUNT];

@@ -38,8 +38,9 @@ static int embeddings_bind(struct pe_reader *r, struct pe_error *err) {
     a->batched = x->rank == 3;
     a->batch = a->batched ? x->dim[0] : 1;
     a->queries = a->keys = r->axes.size[PE_AXIS_TK];
-    a->added = args->plan && pe_encoding_adds(pe_plan_row(args->plan));
-    if (a->added && pe_plan_width(args->plan) != r->axes.size[PE_AXIS_D_MODEL]) {
+    r->adds = args->plan && pe_encoding_adds(pe_plan_row(args->plan));
+    a->split = r->adds || r->rotary;
+    if (r->adds && pe_plan_width(args->plan) != r->axes.size[PE_AXIS_D_MODEL]) {
         return pe_fail(err, PE_ERR_SHAPE, "embeddings", "has D = %zu but the encoding has D = %zu",
                        r->axes.size[PE_AXIS_D_MODEL], pe_plan_width(args->plan));
     }
@@ -183,7 +184,7 @@ static int sources_read(struct pe_reader *r, struct source q[3], struct source k
     q[0] = q[2] = (struct source){
         .data = x.tensor.data, .largest = x.largest, .batch = a->keys * r->axes.size[PE_AXIS_D_MODEL]};
     k[0] = k[2] = q[0];
-    if (!a->added) {
+    if (!r->adds) {
         return PE_OK;
     }
     const struct pe_positions rule = {.length = a->keys, .axes = 1, .step = 1};
@@ -227,8 +228,8 @@ int pe_reader_embeddings(struct pe_reader *r, struct pe_error *err) {
         return err->code;
     }
     const unsigned explained = PE_ATTENTION_CONTENT | PE_ATTENTION_POSITION | PE_ATTENTION_TERMS;
-    bool content = r->a->added && (r->outputs & explained);
-    bool terms = r->a->added && (r->outputs & PE_ATTENTION_TERMS);
+    bool content = r->a->split && (r->outputs & explained);
+    bool terms = r->adds && (r->outputs & PE_ATTENTION_TERMS);
     const struct {
         enum pe_stream_name name;
         bool needed;
@@ -248,5 +249,5 @@ int pe_reader_embeddings(struct pe_reader *r, struct pe_error *err) {
             return err->code;
         }
     }
-    return PE_OK;
+    return r->rotary ? pe_reader_turn(r, err) : PE_OK;
 }

@@ -135,10 +135,16 @@ static int posted_read(struct pe_reader *r, struct pe_error *err) {
         posted_stream(r, PE_STREAM_K, args->k, "k", err)) {
         return err->code;
     }
-    if (args->v && (r->outputs & PE_ATTENTION_OUTPUT)) {
-        return posted_stream(r, PE_STREAM_V, args->v, "v", err);
+    if (args->v && (r->outputs & PE_ATTENTION_OUTPUT) && posted_stream(r, PE_STREAM_V, args->v, "v", err)) {
+        return err->code;
     }
-    return PE_OK;
+    if (!r->rotary) {
+        return PE_OK;
+    }
+    r->a->split = true;
+    r->a->stream[PE_STREAM_Q_CONTENT] = r->a->stream[PE_STREAM_Q];
+    r->a->stream[PE_STREAM_K_CONTENT] = r->a->stream[PE_STREAM_K];
+    return pe_reader_turn(r, err);
 }
 
 /* ---- The rest ------------------------------------------------------------------------------------------ */
@@ -194,9 +200,16 @@ static void dtype_choose(struct pe_attention *a, const struct pe_attention_args 
     a->real_size = pe_dtype_size(a->real);
 }
 
+static double default_scale(const struct pe_reader *r) {
+    const struct pe_plan *plan = r->args->plan;
+    const struct pe_encoding *row = plan ? pe_plan_row(plan) : NULL;
+    double usual = 1 / sqrt((double)r->a->width);
+    return row && row->scale ? row->scale(pe_plan_view(plan), usual) : usual;
+}
+
 static int scale_read(const struct pe_reader *r, struct pe_error *err) {
     struct pe_attention *a = r->a;
-    a->scale = r->args->scale ? *r->args->scale : 1 / sqrt((double)a->width);
+    a->scale = r->args->scale ? *r->args->scale : default_scale(r);
     if (!isfinite(a->scale)) {
         return pe_fail(err, PE_ERR_NONFINITE, "scale", "got %g, allowed are finite numbers", a->scale);
     }
@@ -260,7 +273,7 @@ static int outputs_check(const struct pe_reader *r, struct pe_error *err) {
         return pe_fail(err, PE_ERR_CHOICE, "return", "got the bits %#x, allowed are those in %#x", r->outputs,
                        known);
     }
-    if (row && !adds && row->info.family != PE_FAMILY_NONE) {
+    if (row && !adds && !r->rotary && row->info.family != PE_FAMILY_NONE) {
         return pe_encoding_unsupported(row, "has no place in attention", err);
     }
     if ((r->outputs & PE_ATTENTION_TERMS) && args->embeddings && !adds) {
@@ -279,6 +292,7 @@ int pe_attention_read(struct pe_arena *arena, struct pe_attention *a, const stru
                       struct pe_error *err) {
     struct pe_reader r = {.arena = arena, .args = args, .a = a};
     r.outputs = args->outputs ? args->outputs : PE_ATTENTION_WEIGHTS;
+    r.rotary = args->plan && pe_plan_row(args->plan)->angles;
     dtype_choose(a, args);
     if ((args->dtype && pe_dtype_check(args->dtype, err)) || outputs_check(&r, err)) {
         return err->code;

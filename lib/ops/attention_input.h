@@ -17,6 +17,7 @@ struct pe_reader {
     struct pe_axes axes;
     double largest[PE_STREAM_COUNT];
     unsigned outputs;
+    bool adds, rotary; /* what the encoding does */
 };
 
 /* A posted tensor in the type of the arithmetic. */
@@ -24,6 +25,8 @@ int pe_reader_operand(const struct pe_reader *r, struct pe_operand *out, const s
                       const char *field, struct pe_error *err);
 /* Are the posted positions as many as the queries and the keys? */
 int pe_reader_positions(const struct pe_reader *r, struct pe_error *err);
+/* attention_turn.c: queries and keys that were read become turned ones. */
+int pe_reader_turn(struct pe_reader *r, struct pe_error *err);
 /* attention_embed.c: embeddings, encoding and weights. */
 int pe_reader_embeddings(struct pe_reader *r, struct pe_error *err);
 

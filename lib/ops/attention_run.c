@@ -17,6 +17,8 @@
 #include "core/stop.h"
 #include "kernels/vector.h"
 
+#include <string.h>
+
 unsigned char *pe_block_place(const struct pe_attention_block *block, const struct pe_attention_rows *rows) {
     const struct pe_attention *a = block->a;
     size_t row = (block->b * a->heads + block->h) * a->queries + block->first;
@@ -132,13 +134,32 @@ static void stream_project(const struct pe_attention *a, const struct pe_stream 
     pe_gemm_run(&gemm);
 }
 
+/* The rows of a head, turned in their place, or from their source into it. */
+static void stream_turn(const struct pe_attention *a, const struct pe_stream *s, size_t b, size_t head) {
+    size_t row_bytes = s->width * a->real_size;
+    unsigned char *out = s->projected + (b * s->batch + head * s->head) * a->real_size;
+    const unsigned char *x = s->source + (b * s->source_batch + head * s->source_head) * a->real_size;
+    for (size_t t = 0; t < s->rows && !pe_stop_asked(a->stop); t++, out += s->ld * a->real_size) {
+        if (!s->w) {
+            memcpy(out, x + t * s->source_ld * a->real_size, row_bytes);
+        }
+        pe_turns_run(s->turns, b, t, a->real, out, out);
+    }
+}
+
 /* The vectors of the unit's heads h .. h+unit_heads-1. Units share no head of any stream. */
 static void unit_project(const struct pe_attention *a, size_t b, size_t h) {
     for (size_t i = 0; i < PE_STREAM_COUNT; i++) {
         const struct pe_stream *s = &a->stream[i];
-        size_t group = s->w ? a->heads / s->heads : 1;
-        for (size_t head = h / group; s->w && head * group < h + a->unit_heads; head++) {
-            stream_project(a, s, b, head);
+        bool filled = s->w || s->turns;
+        size_t group = filled ? a->heads / s->heads : 1;
+        for (size_t head = h / group; filled && head * group < h + a->unit_heads; head++) {
+            if (s->w) {
+                stream_project(a, s, b, head);
+            }
+            if (s->turns) {
+                stream_turn(a, s, b, head);
+            }
         }
     }
 }

@@ -145,7 +145,7 @@ int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *po
                        const char *field, struct pe_error *err) {
     const struct pe_encoding *row = pe_plan_row(plan);
     const struct pe_plan_view *view = pe_plan_view(plan);
-    if (positions->axes != 1) {
+    if (positions->axes != 1 && !row->axes) {
         return pe_fail(err, PE_ERR_SHAPE, field, "%s takes one coordinate per position, got %d",
                        row->info.type, positions->axes);
     }

@@ -248,6 +248,7 @@ static int args_check(const struct pe_apply_args *args, struct pe_error *err) {
 static int overflow_check(const struct rotate *op, const struct pe_operand *x, struct pe_error *err) {
     double limit = op->dtype == op->real ? pe_vector_limit(op->real) : pe_dtype_overflow(op->dtype);
     double room = limit * (1 - 0x1p-20) / (2 * x->largest + 0x1p-1000);
+    room *= op->inverse ? 1e-6 : 1; /* the least attention factor, which divides then */
     if (room > 1 && pe_encoding_below(op->plan, &op->positions, room, op->stop)) {
         return PE_OK;
     }

@@ -35,7 +35,7 @@ static void content_run(const struct pe_attention_block *block, const unsigned c
                         unsigned char *out) {
     const struct pe_attention *a = block->a;
     size_t row_bytes = a->keys * a->real_size;
-    if (a->added) {
+    if (a->split) {
         pe_block_multiply(block, PE_STREAM_Q_CONTENT, PE_STREAM_K_CONTENT, out);
         return;
     }
@@ -85,7 +85,7 @@ void pe_block_explain(const struct pe_attention_block *block, const unsigned cha
     }
     if (a->position.real) {
         unsigned char *out = pe_block_place(block, &a->position);
-        (a->added ? position_of_added : position_of_bias)(block, out);
+        (a->split ? position_of_added : position_of_bias)(block, out);
     }
     for (size_t i = 0; i < PE_TERMS && a->terms[i].real; i++) {
         pe_block_multiply(block, terms[i][0], terms[i][1], pe_block_place(block, &a->terms[i]));
