@@ -127,6 +127,7 @@ static const char *const kind_words[] = {
     [PE_KIND_TABLE] = "the name of a table or an array of numbers",
     [PE_KIND_POSITIONS] = "a list of numbers, a range \"start:stop:step\", or an object",
     [PE_KIND_ENCODING] = "an object with a type, or the name of a preset, table or type",
+    [PE_KIND_CONFIG] = "an object in a JSON body",
     [PE_KIND_OBJECT] = "an object",
 };
 
@@ -360,6 +361,18 @@ int pe_field_set_encoding(const struct pe_field *fields, const struct pe_field *
         return err->code;
     }
     *(struct pe_spec *)member(base, row) = *value;
+    return PE_OK;
+}
+
+int pe_field_set_config(const struct pe_field *fields, const struct pe_field *row, void *base,
+                        const struct pe_config *value, struct pe_error *err) {
+    if (row->kind != PE_KIND_CONFIG) {
+        return wrong_kind(row, "an object", err);
+    }
+    if (give(fields, row, base, err)) {
+        return err->code;
+    }
+    *(struct pe_config *)member(base, row) = *value;
     return PE_OK;
 }
 

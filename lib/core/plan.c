@@ -221,3 +221,7 @@ const struct pe_encoding *pe_plan_row(const struct pe_plan *plan) {
 size_t pe_plan_facts(const struct pe_plan *plan, struct pe_fact *facts) {
     return plan->row->facts ? plan->row->facts(&plan->view, facts) : 0;
 }
+
+const void *pe_plan_params(const struct pe_plan *plan) {
+    return plan->view.params;
+}

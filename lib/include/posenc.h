@@ -334,6 +334,8 @@ PE_API int pe_plan_open(struct pe_plan **plan, const struct pe_spec *spec, struc
 PE_API struct pe_plan *pe_plan_share(struct pe_plan *plan); /* one more reference; returns plan */
 PE_API void pe_plan_close(struct pe_plan *plan);            /* NULL is allowed */
 PE_API const struct pe_encoding_info *pe_plan_encoding(const struct pe_plan *plan);
+/* The parameters as they were resolved, laid out by the encoding's fields: a VIEW. */
+PE_API const void *pe_plan_params(const struct pe_plan *plan);
 PE_API size_t pe_plan_bytes(const struct pe_plan *plan); /* of memory that it takes */
 PE_API size_t pe_plan_width(const struct pe_plan *plan); /* width of a vector; 0 where there is none */
 

@@ -167,6 +167,8 @@ PE_API int pe_field_set_positions(const struct pe_field *fields, const struct pe
                                   const struct pe_positions *value, struct pe_error *err) PE_CHECKED;
 PE_API int pe_field_set_encoding(const struct pe_field *fields, const struct pe_field *row, void *base,
                                  const struct pe_spec *value, struct pe_error *err) PE_CHECKED;
+PE_API int pe_field_set_config(const struct pe_field *fields, const struct pe_field *row, void *base,
+                               const struct pe_config *value, struct pe_error *err) PE_CHECKED;
 PE_API int pe_field_set_object(const struct pe_field *fields, const struct pe_field *row, void *base,
                                const void *value, struct pe_error *err) PE_CHECKED;
 /* From the text of a query string, by the row's kind (not ENCODING). Copies into the arena. An OBJECT row

@@ -80,6 +80,8 @@ int task_positions_shape(const struct pe_positions *positions, size_t *dim);
 void task_echo_positions(struct task *task, const char *name, const struct pe_positions *positions);
 /* Is this tensor wanted? `by_default` where the request has no `return`. */
 bool task_wants(const struct task *task, const char *name, bool by_default);
+/* What the plan found out, as JSON fields of the result. */
+int task_facts(struct task *task, const struct pe_plan *plan, struct pe_error *err);
 /* A number as a JSON field of the result. */
 int task_number(struct task *task, const char *name, double value, struct pe_error *err);
 

@@ -10,6 +10,16 @@ struct apply_request {
     const struct pe_tensor *embeddings;
     struct pe_positions positions;
     struct pe_scale embedding_scale;
+    const char *axes;
+    bool inverse;
+    int role;
+};
+
+enum { ROLE_QUERY = 1, ROLE_KEY };
+static const struct pe_choice roles[] = {
+    {"query", ROLE_QUERY, "as queries turn"},
+    {"key", ROLE_KEY, "as keys turn, which differs for xPos"},
+    {0},
 };
 
 static const struct pe_choice scales[] = {
@@ -19,18 +29,26 @@ static const struct pe_choice scales[] = {
 
 static const struct pe_field fields[] = {
     {PE_FIELD(apply_request, encoding), .flags = PE_FIELD_REQUIRED, .doc = "the encoding"},
-    {PE_FIELD(apply_request, embeddings), .flags = PE_FIELD_REQUIRED, .shape = "[T, D] or [B, T, D]",
-     .doc = "the token embeddings"},
+    {PE_FIELD(apply_request, embeddings), .flags = PE_FIELD_REQUIRED,
+     .shape = "[T, D] or [B, T, D]; rotary: any axes",
+     .doc = "the token embeddings; rotary: queries or keys"},
     {PE_FIELD(apply_request, positions),
      .doc = "one per token, shared by the batch or [B, T]; default 0..T-1"},
     {PE_FIELD(apply_request, embedding_scale), .choices = scales, .def = "1",
      .doc = "what the embeddings are multiplied by first: a number or sqrt_d_model"},
+    {PE_FIELD(apply_request, axes), .doc = "rotary: a letter for each axis, d last: b batch, t position, h "
+                                           "heads, as bthd or bhtd; or h and w for the "
+                                           "rows and columns of images, as bhwd [td, btd]"},
+    {PE_FIELD(apply_request, inverse), .def = "false", .doc = "rotary: turn back"},
+    {PE_FIELD(apply_request, role), .choices = roles,
+     .doc = "rotary: whether these are queries or keys [query]"},
 };
+enum { FIELD_POSITIONS = 2, FIELD_SCALE };
 
 static int apply_open(struct task *task, struct pe_error *err) {
     struct apply_request *request = task->request;
     const struct pe_tensor *x = request->embeddings;
-    bool placed = pe_field_given(fields, &fields[2], request);
+    bool placed = pe_field_given(fields, &fields[FIELD_POSITIONS], request);
     struct pe_plan *plan;
     if (task_plan_embeddings(task, &plan, &request->encoding, x, err)) {
         return err->code;
@@ -38,15 +56,23 @@ static int apply_open(struct task *task, struct pe_error *err) {
     if (placed) {
         task_echo_positions(task, "positions", &request->positions);
     }
+    if (task_facts(task, plan, err)) {
+        return err->code;
+    }
     const struct pe_scale *scale = &request->embedding_scale;
     struct pe_apply_args args = {
         .size = sizeof args,
         .plan = plan,
         .embeddings = x,
         .positions = placed ? &request->positions : NULL,
-        .scale_mode = scale->choice ? (enum pe_embedding_scale)scale->choice : PE_EMBEDDING_SCALE_NUMBER,
+        .scale_mode = !pe_field_given(fields, &fields[FIELD_SCALE], request) ? PE_EMBEDDING_SCALE_NONE
+                      : scale->choice ? (enum pe_embedding_scale)scale->choice
+                                      : PE_EMBEDDING_SCALE_NUMBER,
         .scale = scale->number,
         .dtype = task_dtype(task),
+        .axes = request->axes,
+        .inverse = request->inverse,
+        .keys = request->role == ROLE_KEY,
     };
     struct pe_tensor out;
     if (pe_apply_open(task->arena, &task->work, &out, &args, err)) {
@@ -58,7 +84,8 @@ static int apply_open(struct task *task, struct pe_error *err) {
 
 const struct api_op api_apply = {
     .name = "apply",
-    .doc = "Positions put into embeddings: x*scale + PE for encodings that are added.",
+    .doc = "Positions put into embeddings: x*scale + PE for encodings that are added, turned pairs for "
+           "rotary ones.",
     .post = "POST /v1/apply",
     .request_size = sizeof(struct apply_request),
     .fields = fields,

@@ -13,11 +13,30 @@ struct encode_request {
     uint64_t given;
     struct pe_spec encoding;
     struct pe_positions positions;
+    int trig_form;
+    int role;
+};
+
+static const struct pe_choice forms[] = {
+    {"half", PE_TRIG_HALF, "cos and sin [T, rotary_dim/2]"},
+    {"full", PE_TRIG_FULL, "cos and sin [T, rotary_dim], each at both columns of its pair"},
+    {"packed", PE_TRIG_PACKED, "packed [T, rotary_dim]: the cosines, then the sines"},
+    {"complex", PE_TRIG_COMPLEX, "complex [T, rotary_dim/2, 2]: cos + i sin"},
+    {0},
+};
+enum { ROLE_QUERY = 1, ROLE_KEY };
+static const struct pe_choice roles[] = {
+    {"query", ROLE_QUERY, "the angles of queries"},
+    {"key", ROLE_KEY, "the angles of keys, which differ for xPos"},
+    {0},
 };
 
 static const struct pe_field fields[] = {
     {PE_FIELD(encode_request, encoding), .flags = PE_FIELD_REQUIRED, .doc = "the encoding"},
     {PE_FIELD(encode_request, positions), .flags = PE_FIELD_REQUIRED, .doc = "the positions to encode"},
+    {PE_FIELD(encode_request, trig_form), .choices = forms,
+     .doc = "rotary: how cosines and sines are given [half]"},
+    {PE_FIELD(encode_request, role), .choices = roles, .doc = "rotary: whether for queries or keys [query]"},
 };
 
 struct encode_rows {
@@ -69,17 +88,144 @@ static int check_size(const struct task *task, size_t n, size_t width, bool *lar
     return PE_OK;
 }
 
-static int encode_open(struct task *task, struct pe_error *err) {
-    struct encode_request *request = task->request;
-    const struct pe_positions *positions = &request->positions;
-    struct pe_plan *plan;
-    size_t n = pe_positions_count(positions);
-    bool large;
-    if (task_plan(task, &plan, &request->encoding, 0, positions->length, err) ||
-        check_size(task, n, pe_plan_width(plan), &large, err)) {
+/* ---- Rotary ---- */
+
+struct rotary_rows {
+    struct pe_rotary_rows rows;
+    struct pe_positions positions;
+};
+
+static void first_rows(const void *state, size_t first, size_t n, void *out) {
+    pe_rotary_fill(&((const struct rotary_rows *)state)->rows, first, n, out, NULL);
+}
+
+static void second_rows(const void *state, size_t first, size_t n, void *out) {
+    pe_rotary_fill(&((const struct rotary_rows *)state)->rows, first, n, NULL, out);
+}
+
+/* The tables asked for, by the form. */
+static int wanted_tables(const struct task *task, enum pe_trig_form form, unsigned *wanted,
+                         struct pe_error *err) {
+    bool one = form == PE_TRIG_PACKED || form == PE_TRIG_COMPLEX;
+    const char *name = form == PE_TRIG_PACKED ? "packed" : "complex";
+    const struct {
+        const char *name;
+        bool there, by_default;
+        unsigned bit;
+    } all[] = {{"cos", !one, true, PE_ROTARY_COS},
+               {"sin", !one, true, PE_ROTARY_SIN},
+               {"packed", one && form == PE_TRIG_PACKED, true, PE_ROTARY_TABLE},
+               {"complex", one && form == PE_TRIG_COMPLEX, true, PE_ROTARY_TABLE},
+               {"inv_freq", true, true, PE_ROTARY_INV_FREQ},
+               {"vectors", false, false, 0}};
+    *wanted = 0;
+    for (size_t i = 0; i < PE_COUNT(all); i++) {
+        bool asked = task_wants(task, all[i].name, false);
+        if (asked && !all[i].there) {
+            return pe_fail(err, PE_ERR_CHOICE, "return",
+                           "a rotary encoding has no %s in this form, it has %s and inv_freq", all[i].name,
+                           one ? name : "cos, sin");
+        }
+        *wanted |= all[i].there && task_wants(task, all[i].name, all[i].by_default) ? all[i].bit : 0;
+    }
+    return PE_OK;
+}
+/* One table without memory for it. */
+static int rotary_stream(struct task *task, const struct pe_rotary_args *args, bool second,
+                         struct pe_error *err) {
+    struct rotary_rows *state = pe_arena_array(task->arena, 1, sizeof *state, err);
+    if (!state || pe_rotary_check(args->plan, args->positions, args->dtype, err)) {
         return err->code;
     }
+    state->positions = *args->positions;
+    state->rows = (struct pe_rotary_rows){.plan = args->plan,
+                                          .positions = &state->positions,
+                                          .dtype = args->dtype,
+                                          .form = args->form,
+                                          .keys = args->keys};
+    size_t items = pe_rotary_row_items(&state->rows), n = 0;
+    struct pe_tensor shape = {.dtype = args->dtype};
+    if (args->positions->batch) {
+        shape.dim[n++] = args->positions->batch;
+    }
+    shape.dim[n++] = args->positions->length;
+    shape.dim[n++] = items;
+    shape.rank = (int)n;
+    result_tensor(&task->result, second ? "sin" : args->form == PE_TRIG_PACKED ? "packed" : "cos", &shape);
+    struct result_item *item = &task->result.items[task->result.n - 1];
+    item->rows = second ? second_rows : first_rows;
+    item->state = state;
+    return PE_OK;
+}
+
+static void rotary_results(struct task *task, const struct pe_rotary_result *tables, bool alone) {
+    const struct {
+        const char *name;
+        const struct pe_tensor *tensor;
+    } all[] = {{"cos", &tables->cos},
+               {"sin", &tables->sin},
+               {"packed", &tables->packed},
+               {"complex", &tables->complex}};
+    for (size_t i = 0; i < PE_COUNT(all); i++) {
+        if (all[i].tensor->rank) {
+            result_tensor(&task->result, all[i].name, all[i].tensor);
+        }
+    }
+    if (tables->inv_freq.rank && alone) { /* so that formats of one tensor can hold the table */
+        result_numbers(&task->result, "inv_freq", &tables->inv_freq);
+    } else if (tables->inv_freq.rank) {
+        result_tensor(&task->result, "inv_freq", &tables->inv_freq);
+    }
+}
+
+static int rotary_open(struct task *task, const struct pe_plan *plan, struct pe_error *err) {
+    const struct encode_request *request = task->request;
+    enum pe_trig_form form = request->trig_form ? (enum pe_trig_form)request->trig_form : PE_TRIG_HALF;
+    struct pe_rotary_args args = {.size = sizeof args,
+                                  .plan = plan,
+                                  .positions = &request->positions,
+                                  .form = form,
+                                  .keys = request->role == ROLE_KEY,
+                                  .dtype = task_dtype(task)};
+    bool large, one = form == PE_TRIG_PACKED || form == PE_TRIG_COMPLEX;
+    if (wanted_tables(task, form, &args.outputs, err) ||
+        check_size(task, pe_positions_count(args.positions), pe_plan_width(plan), &large, err) ||
+        task_facts(task, plan, err)) {
+        return err->code;
+    }
+    unsigned tables = args.outputs & (PE_ROTARY_COS | PE_ROTARY_SIN | PE_ROTARY_TABLE);
+    bool explicit_one = tables == args.outputs && (tables & (tables - 1)) == 0 && form != PE_TRIG_COMPLEX;
+    if (task->stream_ok && large && tables && explicit_one) {
+        return rotary_stream(task, &args, tables == PE_ROTARY_SIN, err);
+    }
+    struct pe_rotary_result result;
+    if (pe_rotary_open(task->arena, &task->work, &result, &args, err)) {
+        return err->code;
+    }
+    rotary_results(task, &result, one && !task_wants(task, "inv_freq", false));
+    return PE_OK;
+}
+
+static int encode_open(struct task *task, struct pe_error *err) {
+    struct encode_request *request = task->request;
+    struct pe_positions *positions = &request->positions;
+    struct pe_plan *plan;
+    bool large;
+    if (task_plan(task, &plan, &request->encoding, 0, positions->length, err)) {
+        return err->code;
+    }
+    pe_positions_suit(plan, positions);
     task_echo_positions(task, "positions", positions);
+    if (pe_plan_encoding(plan)->family == PE_FAMILY_ROTARY) {
+        return rotary_open(task, plan, err);
+    }
+    if (request->trig_form || request->role) {
+        return pe_fail(err, PE_ERR_CONFLICT, request->trig_form ? "trig_form" : "role",
+                       "is for rotary encodings, got %s", pe_plan_encoding(plan)->type);
+    }
+    if (check_size(task, pe_positions_count(positions), pe_plan_width(plan), &large, err)) {
+        return err->code;
+    }
     if (task->stream_ok && large) {
         return stream(task, plan, positions, err);
     }
@@ -99,6 +245,6 @@ const struct api_op api_encode = {
     .request_size = sizeof(struct encode_request),
     .fields = fields,
     .n_fields = PE_COUNT(fields),
-    .tensors = "vectors",
+    .tensors = "vectors, cos, sin, packed, complex, inv_freq",
     .open = encode_open,
 };

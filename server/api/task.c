@@ -110,6 +110,41 @@ static const char *keep_text(struct task *task, struct text *text, struct pe_err
     return copy;
 }
 
+/* Which keys of a model's configuration were used: {"used":[...],"ignored":[...]}. */
+static int echo_config(struct task *task, const char *name, const struct pe_config *config,
+                       struct pe_error *err) {
+    struct text text = {0};
+    text_puts(&text, "{");
+    for (int used = 1; used >= 0; used--) {
+        text_key(&text, used ? "used" : "ignored");
+        text_puts(&text, "[");
+        for (size_t i = 0, n = 0; i < config->n; i++) {
+            if (config->items[i].used == (used != 0)) {
+                text_puts(&text, n++ ? "," : "");
+                text_string(&text, config->items[i].key);
+            }
+        }
+        text_puts(&text, "]");
+    }
+    text_puts(&text, "}");
+    const char *json = keep_text(task, &text, err);
+    if (json) {
+        result_json(&task->result, name, json);
+    }
+    return err->code;
+}
+
+static int echo_configs(struct task *task, const struct pe_spec *spec, struct pe_error *err) {
+    for (size_t i = 0; i < spec->encoding->n_fields && !err->code; i++) {
+        const struct pe_field *row = &spec->encoding->fields[i];
+        const struct pe_config *config = (const void *)((const char *)spec->params + row->offset);
+        if (row->kind == PE_KIND_CONFIG && config->n) {
+            echo_config(task, row->name, config, err);
+        }
+    }
+    return err->code;
+}
+
 int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, size_t width, size_t length,
               struct pe_error *err) {
     if (resolve_tables(task, spec, err) || pe_spec_fit(spec, width, length, err) ||
@@ -121,12 +156,33 @@ int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, si
         return pe_error_at(err, "encoding");
     }
     struct text text = {0};
-    echo_encoding(&text, spec);
+    const struct pe_spec resolved = {spec->encoding, (void *)(uintptr_t)pe_plan_params(*plan)};
+    echo_encoding(&text, &resolved);
     task->encoding_json = keep_text(task, &text, err);
     if (!task->encoding_json) {
         return err->code;
     }
     result_json(&task->result, "encoding", task->encoding_json);
+    return echo_configs(task, spec, err);
+}
+
+int task_facts(struct task *task, const struct pe_plan *plan, struct pe_error *err) {
+    struct pe_fact facts[PE_MAX_FACTS];
+    size_t n = pe_plan_facts(plan, facts);
+    for (size_t i = 0; i < n; i++) {
+        struct text text = {0};
+        text_puts(&text, facts[i].n > 1 ? "[" : "");
+        for (int k = 0; k < facts[i].n; k++) {
+            text_puts(&text, k ? "," : "");
+            text_real(&text, facts[i].value[k]);
+        }
+        text_puts(&text, facts[i].n > 1 ? "]" : "");
+        const char *json = keep_text(task, &text, err);
+        if (!json) {
+            return err->code;
+        }
+        result_json(&task->result, facts[i].name, json);
+    }
     return PE_OK;
 }
 

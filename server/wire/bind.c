@@ -238,6 +238,19 @@ int bind_finish(struct bind *bind, struct pe_error *err) {
     return PE_OK;
 }
 
+/* "scaling.factor": of an object of the encoding. */
+static bool has_member(const struct pe_spec *spec, const char *name) {
+    char first[48];
+    size_t length = strcspn(name, ".");
+    if (!name[length] || length >= sizeof first) {
+        return false;
+    }
+    memcpy(first, name, length);
+    first[length] = 0;
+    const struct pe_field *row = pe_field_find(spec->encoding->fields, spec->encoding->n_fields, first);
+    return row && row->kind == PE_KIND_OBJECT;
+}
+
 static int query_one(struct bind *bind, const char *name, const char *value, struct pe_error *err) {
     const struct pe_field *encoding_row, *row;
     struct pe_spec *spec = query_spec(bind, &encoding_row);
@@ -257,6 +270,9 @@ static int query_one(struct bind *bind, const char *name, const char *value, str
     const char *rest;
     if ((row = dotted_row(bind, name, &rest)) != NULL) {
         return query_dotted(bind, row, rest, value, err);
+    }
+    if (spec && spec->encoding && has_member(spec, name)) {
+        return pe_spec_set(bind->arena, spec, name, value, err) ? pe_error_at(err, "encoding") : PE_OK;
     }
     return unknown_parameter(bind, spec, name, err);
 }
@@ -307,7 +323,7 @@ int bind_check_empty(const struct pe_tensor *tensor, struct pe_error *err) {
 static int set_positions(struct bind *bind, const struct pe_field *row, const struct pe_tensor *tensor,
                          struct pe_error *err) {
     struct pe_positions positions;
-    if (pe_positions_tensor(bind->arena, &positions, tensor, 1, err)) {
+    if (pe_positions_tensor(bind->arena, &positions, tensor, bind_axes(tensor), err)) {
         return pe_error_at(err, row->name);
     }
     return pe_field_set_positions(bind->op.fields, row, bind->op.base, &positions, err);

@@ -212,6 +212,11 @@ static const char *keep(struct bind *bind, const json_t *string, struct pe_error
     return pe_arena_text(bind->arena, json_string_value(string), json_string_length(string), err);
 }
 
+/* [B, T, axes]; with fewer axes the encoding decides what the last one is (pe_positions_suit). */
+int bind_axes(const struct pe_tensor *tensor) {
+    return tensor->rank == 3 && tensor->dim[2] > 1 && tensor->dim[2] <= PE_MAX_AXES ? (int)tensor->dim[2] : 1;
+}
+
 static int bind_positions(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                           const json_t *value, const char *path, struct pe_error *err) {
     struct pe_positions positions;
@@ -232,7 +237,7 @@ static int bind_positions(struct bind *bind, const struct bind_target *target, c
         if (!tensor) {
             return err->code;
         }
-        if (pe_positions_tensor(bind->arena, &positions, tensor, 1, err)) {
+        if (pe_positions_tensor(bind->arena, &positions, tensor, bind_axes(tensor), err)) {
             return pe_error_at(err, row->name);
         }
     } else {
@@ -368,6 +373,8 @@ static int bind_value(struct bind *bind, const struct bind_target *target, const
         return bind_object(bind, target, row, value, path, err);
     case PE_KIND_ENCODING:
         return bind_encoding(bind, target, row, value, path, err);
+    case PE_KIND_CONFIG:
+        return bind_config(bind, target, row, value, err);
     default:
         return bind_plain(bind, target, row, value, err);
     }

@@ -23,6 +23,11 @@ int bind_spec_object(struct bind *bind, struct pe_spec *spec, const json_t *obje
 /* A string or an object into a spec; errors start with "encoding". */
 int bind_spec_value(struct bind *bind, struct pe_spec *spec, const json_t *value, const char *path,
                     struct pe_error *err);
+/* bind_config.c: somebody else's object. */
+int bind_config(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
+                const json_t *value, struct pe_error *err);
+/* How many coordinates posted positions have. */
+int bind_axes(const struct pe_tensor *tensor);
 /* An axis of size 0 makes a tensor empty, so that nothing but this bounds the others: PE_ERR_SHAPE. */
 int bind_check_empty(const struct pe_tensor *tensor, struct pe_error *err);
 /* A posted tensor's type counts towards that of the result. */

@@ -42,17 +42,36 @@ void echo_tensor(struct text *text, const struct pe_tensor *tensor) {
     text_string(text, pe_dtype_name(tensor->dtype));
 }
 
-static void echo_posted(struct text *text, const struct pe_tensor *tensor) {
+/* Short lists of plain numbers are parameters like others. */
+#define NUMBERS_SHOWN 4096
+
+static void echo_numbers(struct text *text, const struct pe_tensor *tensor) {
+    text_puts(text, "[");
+    for (size_t i = 0; i < tensor->dim[0]; i++) {
+        double value;
+        pe_dtype_load(tensor->dtype, (const char *)tensor->data + i * pe_dtype_size(tensor->dtype), 1,
+                      &value);
+        text_puts(text, i ? "," : "");
+        text_real(text, value);
+    }
+    text_puts(text, "]");
+}
+
+static void echo_posted(struct text *text, const struct pe_field *row, const struct pe_tensor *tensor) {
+    if ((row->flags & PE_FIELD_NUMBERS) && tensor->rank == 1 && tensor->dim[0] <= NUMBERS_SHOWN) {
+        echo_numbers(text, tensor);
+        return;
+    }
     text_puts(text, "{");
     echo_tensor(text, tensor);
     text_puts(text, "}");
 }
 
-static void echo_table(struct text *text, const struct pe_table *table) {
+static void echo_table(struct text *text, const struct pe_field *row, const struct pe_table *table) {
     if (table->name) {
         text_string(text, table->name);
     } else {
-        echo_posted(text, table->tensor);
+        echo_posted(text, row, table->tensor);
     }
 }
 
@@ -69,6 +88,8 @@ static bool is_absent(const struct pe_field *fields, const struct pe_field *row,
                       const void *member) {
     switch (row->kind) {
     case PE_KIND_TEXT:
+    case PE_KIND_CONFIG: /* what it says is in the other fields by now */
+        return true;
     case PE_KIND_TENSOR:
     case PE_KIND_OBJECT:
         return !*(const void *const *)member;
@@ -109,11 +130,13 @@ static void echo_value(struct text *text, const struct pe_field *row, const void
     case PE_KIND_NAMES:
         echo_names(text, member);
         break;
+    case PE_KIND_CONFIG:
+        break;
     case PE_KIND_TENSOR:
-        echo_posted(text, *(const struct pe_tensor *const *)member);
+        echo_posted(text, row, *(const struct pe_tensor *const *)member);
         break;
     case PE_KIND_TABLE:
-        echo_table(text, member);
+        echo_table(text, row, member);
         break;
     case PE_KIND_POSITIONS: /* no encoding has any; a reply's are numbers of its own (task_echo_positions) */
         text_puts(text, "null");
