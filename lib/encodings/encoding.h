@@ -68,7 +68,7 @@ struct pe_encoding {
     size_t (*shift_pairs)(const struct pe_plan_view *view);
     void (*shift)(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
                   size_t columns[2]);
-    /* ---- Rotary encodings, in place of encode and shift_pairs ---- */
+    /* ---- Rotary encodings; their encode is the points (cos, sin) of the pairs ---- */
     struct pe_pairs (*pairs)(const struct pe_plan_view *view);
     /* Coordinates of a position; positions with one coordinate are taken, too. NULL: 1. */
     int (*axes)(const struct pe_plan_view *view);

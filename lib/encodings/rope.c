@@ -404,6 +404,50 @@ static void angles(const struct pe_plan_view *view, const struct pe_spot *spot, 
     }
 }
 
+/* A pair as the point on its circle: cos at its first column, sin at its second, and 0 where nothing turns.
+ * Turned by k positions, it is the point k positions on, which is what `shift` is about. */
+static void encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
+                   void *out) {
+    const struct pe_pairs columns = pairs(view);
+    size_t row_bytes = view->width * pe_dtype_size(dtype);
+    memset(out, 0, n * row_bytes);
+    for (size_t i = 0; i < n; i++) {
+        char *row = (char *)out + i * row_bytes;
+        struct pe_spot spot = {.position = positions + i, .axes = 1};
+        struct pe_angles both = {.n = columns.n,
+                                 .cos = element(row, columns.first, dtype),
+                                 .sin = element(row, columns.first + columns.apart, dtype),
+                                 .step = columns.step};
+        angles(view, &spot, dtype, &both);
+    }
+}
+
+static size_t shift_pairs(const struct pe_plan_view *view) {
+    return ((const struct rope_plan *)view->data)->n_pairs;
+}
+
+static void shift(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
+                  size_t columns[2]) {
+    const struct rope *params = view->params;
+    const struct rope_plan *plan = view->data;
+    const struct pe_pairs all = pairs(view);
+    double sign = params->direction == ROPE_CLOCKWISE ? -1 : 1;
+    struct pe_place place;
+    pe_place_of(&place, distance, sign * plan->scale[plan->axis[pair]], 0);
+    struct pe_phase_out out = {&m[2], &m[0], 1, NULL};
+    struct pe_gain gain;
+    if (plan->rates) { /* xPos: on by k is also smaller by zeta^k */
+        struct pe_wide x = pe_wide_of(distance);
+        pe_gain_power(&gain, &plan->rates[pair], &x);
+        out.gain = &gain;
+    }
+    pe_phase_row(&place, &plan->turns[pair], 1, PE_DTYPE_F64, &out);
+    m[3] = m[0];
+    m[1] = -m[2];
+    columns[0] = all.first + pair * all.step;
+    columns[1] = columns[0] + all.apart;
+}
+
 static void frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void *out) {
     const struct rope_plan *plan = view->data;
     for (size_t i = 0; i < plan->n_pairs; i++) {
@@ -454,6 +498,9 @@ const struct pe_encoding pe_rope = {
     .plan = make_plan,
     .admit = admit,
     .fits = fits,
+    .encode = encode,
+    .shift_pairs = shift_pairs,
+    .shift = shift,
     .pairs = pairs,
     .axes = axes,
     .angles = angles,

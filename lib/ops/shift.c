@@ -169,7 +169,7 @@ static int args_check(const struct pe_shift_args *args, struct pe_error *err) {
         return pe_fail(err, PE_ERR_MISSING, "positions", "is missing");
     }
     const struct pe_encoding *row = pe_plan_row(args->plan);
-    if (!pe_encoding_adds(row)) {
+    if (!row->encode) {
         return pe_encoding_unsupported(row, "makes no vectors that could be shifted", err);
     }
     if (!isfinite(args->distance)) {

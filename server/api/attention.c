@@ -89,6 +89,16 @@ static int make_mask(const struct mask_object *in, struct pe_attention_mask *out
     return PE_OK;
 }
 
+/* The width of one head's queries; 0 where the shapes do not tell, which is an error that comes later. */
+static size_t head_width(const struct attention_request *request) {
+    const struct pe_tensor *whole = request->q     ? request->q
+                                    : request->w_q ? request->w_q
+                                                   : request->embeddings;
+    size_t heads = request->heads > 0 ? (size_t)request->heads : 1;
+    size_t columns = whole && whole->rank > 0 ? whole->dim[whole->rank - 1] : 0;
+    return request->q ? columns : columns % heads == 0 ? columns / heads : 0;
+}
+
 /* The width and length that the encoding may follow: those of the embeddings. */
 static int make_plan(struct task *task, struct attention_request *request, struct pe_plan **plan,
                      struct pe_error *err) {
@@ -97,10 +107,17 @@ static int make_plan(struct task *task, struct attention_request *request, struc
     if (!given(request, "encoding")) {
         return PE_OK;
     }
+    enum pe_family family = request->encoding.encoding->family;
+    if (family == PE_FAMILY_ROTARY) {
+        return task_plan(task, plan, &request->encoding, head_width(request), 0, err) ||
+                       task_facts(task, *plan, err)
+                   ? err->code
+                   : PE_OK;
+    }
     if (x) {
         return task_plan_embeddings(task, plan, &request->encoding, x, err);
     }
-    if (request->encoding.encoding->family == PE_FAMILY_ABSOLUTE) {
+    if (family == PE_FAMILY_ABSOLUTE) {
         return pe_fail(
             err, PE_ERR_CONFLICT, "encoding",
             "%s is added to embeddings before they become queries and keys: post embeddings (with w_q, w_k) "

@@ -20,6 +20,7 @@ static const char *const kind_schemas[] = {
     [PE_KIND_TABLE] = "\"type\":[\"string\",\"array\",\"object\"]",
     [PE_KIND_POSITIONS] = "\"type\":[\"string\",\"array\",\"object\"]",
     [PE_KIND_ENCODING] = "\"type\":[\"string\",\"object\"]",
+    [PE_KIND_CONFIG] = "\"type\":\"object\"",
 };
 
 static void schema_choices(struct text *text, const struct pe_field *row) {
