@@ -15,6 +15,7 @@
 #include "config.h"
 #include "metrics.h"
 #include "request.h"
+#include "tcp.h"
 
 #include <limits.h>
 #include <microhttpd.h>
@@ -348,7 +349,11 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     if (request != NULL) {
         struct conn *conn = request->conn;
         *request_context = NULL;
-        request_release(request, outcome_of(request, code));
+        enum request_outcome outcome = outcome_of(request, code);
+        if (outcome == REQUEST_TIMED_OUT) {
+            tcp_drop_unsent(conn->fd); /* else the kernel would go on sending to who takes nothing */
+        }
+        request_release(request, outcome);
         conn_enter(&http->conns, conn, CONN_IDLE);
     }
 }
