@@ -15,7 +15,6 @@
 #include "config.h"
 #include "metrics.h"
 #include "request.h"
-#include "tcp.h"
 
 #include <limits.h>
 #include <microhttpd.h>
@@ -331,13 +330,7 @@ static enum request_outcome outcome_of(const struct request *request, enum MHD_R
     case MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN:
         return REQUEST_CUT;
     default:
-        /* Cut by the sweep for being slow, or failed by us in the middle of a reply; else the client left. */
-        if (request->conn != NULL && request->conn->cut) {
-            return request->conn->left ? REQUEST_CLIENT_GONE : REQUEST_TIMED_OUT;
-        }
-        return request->phase == REQUEST_SENDING && call_error(request->call)->code != PE_OK
-                   ? REQUEST_CUT
-                   : REQUEST_CLIENT_GONE;
+        return request_broken(request);
     }
 }
 
@@ -349,11 +342,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     if (request != NULL) {
         struct conn *conn = request->conn;
         *request_context = NULL;
-        enum request_outcome outcome = outcome_of(request, code);
-        if (outcome == REQUEST_TIMED_OUT) {
-            tcp_drop_unsent(conn->fd); /* else the kernel would go on sending to who takes nothing */
-        }
-        request_release(request, outcome);
+        request_release(request, outcome_of(request, code));
         conn_enter(&http->conns, conn, CONN_IDLE);
     }
 }
