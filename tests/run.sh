@@ -3,11 +3,12 @@
 # and the sum at the end. `run.sh unit-asan http` runs only those stages.
 #
 # A stage builds what it needs and prints, as its last word on the matter, `N passed, N failed` or libcheck's
-# `Checks: N, Failures: N, Errors: N`; a program that prints neither counts as one test.
+# `Checks: N, Failures: N, Errors: N`; a program that prints neither counts as one test. What this machine cannot
+# try is a line `skip NAME reason`, and counts as neither.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 python=/usr/bin/python3
-passed=0 failed=0 began=$SECONDS
+passed=0 failed=0 skipped=0 began=$SECONDS
 mkdir -p build/log
 export UBSAN_OPTIONS=print_stacktrace=1
 
@@ -122,8 +123,10 @@ run() { # STAGE
         tail -n 5 "$log" | cut -c1-300 | sed 's/^/    ... /'
         echo "    (all of it: $log)"
     fi
+    grep '^skip ' "$log" | sed 's/^/    /'
     passed=$((passed + good))
     failed=$((failed + bad))
+    skipped=$((skipped + $(grep -c '^skip ' "$log")))
 }
 
 [ $# -gt 0 ] || set -- unit exact http unit-asan fuzz http-asan unit-tsan http-tsan unit-portable cov
@@ -134,5 +137,6 @@ for stage in "$@"; do
     fi
     run "$stage"
 done
-echo "test: $passed passed, $failed failed in $((SECONDS - began)) s"
+[ "$skipped" -gt 0 ] && tail=", $skipped not tried"
+echo "test: $passed passed, $failed failed${tail:-} in $((SECONDS - began)) s"
 [ "$failed" -eq 0 ]

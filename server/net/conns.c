@@ -91,9 +91,6 @@ static int peek(const struct conn *conn) {
 static void cut(struct conn *conn, const char *why) {
     conn->cut = true;
     conn->why = why;
-    if (conn->phase == CONN_BUSY) {
-        tcp_drop_unsent(conn->fd); /* else the kernel would go on sending to who takes nothing */
-    }
     shutdown(conn->fd, SHUT_RDWR);
 }
 

@@ -330,13 +330,7 @@ static enum request_outcome outcome_of(const struct request *request, enum MHD_R
     case MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN:
         return REQUEST_CUT;
     default:
-        /* Cut by the sweep for being slow, or failed by us in the middle of a reply; else the client left. */
-        if (request->conn != NULL && request->conn->cut) {
-            return request->conn->left ? REQUEST_CLIENT_GONE : REQUEST_TIMED_OUT;
-        }
-        return request->phase == REQUEST_SENDING && call_error(request->call)->code != PE_OK
-                   ? REQUEST_CUT
-                   : REQUEST_CLIENT_GONE;
+        return request_broken(request);
     }
 }
 

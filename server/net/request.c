@@ -13,6 +13,7 @@
 #include "answer.h"
 #include "config.h"
 #include "metrics.h"
+#include "tcp.h"
 #include "wire/problem.h"
 
 #include <stdlib.h>
@@ -388,6 +389,15 @@ enum stream_state request_read(struct request *request, char *out, size_t room, 
 
 /* ---- The end ------------------------------------------------------------------------------------------- */
 
+enum request_outcome request_broken(const struct request *request) {
+    const struct conn *conn = request->conn;
+    if (conn->cut) {
+        return conn->left ? REQUEST_CLIENT_GONE : REQUEST_TIMED_OUT;
+    }
+    bool failed = request->phase == REQUEST_SENDING && call_error(request->call)->code != PE_OK;
+    return failed ? REQUEST_CUT : REQUEST_CLIENT_GONE;
+}
+
 void request_release(struct request *request, enum request_outcome outcome) {
     if (request->stream != NULL && outcome != REQUEST_SENT) {
         call_stop(request->call, CALL_STOP_CLIENT_GONE);
@@ -395,6 +405,9 @@ void request_release(struct request *request, enum request_outcome outcome) {
     bool busy = request->stream != NULL && !stream_cancel(request->stream);
     request_record(request, outcome, busy);
     request->conn->request = NULL;
+    if (outcome == REQUEST_TIMED_OUT) {
+        tcp_drop_unsent(request->conn->fd); /* else the kernel would go on sending to who takes nothing */
+    }
     if (busy) {
         request->phase = REQUEST_ORPHAN;
         request->conn = NULL;

@@ -97,6 +97,9 @@ void request_stop(struct request *request);   /* the daemon stops */
 bool request_waits(const struct request *request);
 /* The next bytes of the reply's body. STREAM_WAIT sets waits_block. */
 enum stream_state request_read(struct request *request, char *out, size_t room, size_t *n);
+/* Its connection broke: cut by the sweep for being slow, or failed by us in the middle of a reply; else the
+ * client left. */
+enum request_outcome request_broken(const struct request *request);
 /* The connection is done with it: log it, then free it, now or when the worker has handed it back. */
 void request_release(struct request *request, enum request_outcome outcome);
 

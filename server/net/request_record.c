@@ -88,7 +88,8 @@ void request_record(const struct request *request, enum request_outcome outcome,
     }
     if (line.status == 408) {
         line.error = "timeout";
-        line.detail = request->conn->why;
+        line.detail =
+            request->conn->why != NULL ? request->conn->why : "nothing was sent or taken for too long";
     } else if (request->call != NULL && !busy) {
         describe_error(&line, call_error(request->call));
     }

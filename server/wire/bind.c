@@ -58,7 +58,7 @@ static int encoding_named(struct bind *bind, struct pe_spec *spec, const char *n
         }
         return pe_spec_set(bind->arena, spec, "table", name, err);
     }
-    char names[240] = "";
+    char names[1000] = ""; /* more than a message holds, which is then cut at its end */
     for (size_t i = 0; i < presets_count(bind->service->presets); i++) {
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",

@@ -46,7 +46,7 @@ void fault_ground_open(struct call_ground *ground) {
     struct pe_error err = {0};
     fault_setup();
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/table.npy", folder);
+    snprintf(path, sizeof path, "%s/test_table.npy", folder);
     table_write(path);
     call_ground_open_tables(ground, folder);
     remove(path);

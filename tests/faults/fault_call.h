@@ -18,7 +18,8 @@
 
 #include "faults/fault.h"
 
-/* A service with all that requests may name: the built-in presets, a table "table" [8, 6] in memory, metrics.
+/* A service with all that requests may name: the built-in presets, a table "test_table" [8, 6] in memory,
+ * metrics.
  */
 void fault_ground_open(struct call_ground *ground);
 void fault_ground_close(struct call_ground *ground);

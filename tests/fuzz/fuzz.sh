@@ -24,13 +24,12 @@ if [ $# -eq 0 ]; then
     exit 2
 fi
 
-begin() { # WHAT: the corpus in build/ gets what the tree has
-    local what=$1 case
-    mkdir -p "$work/$what/corpus" "$work/$what/found"
-    cp tests/fuzz/corpus/"$what"/* "$work/$what/corpus/"
-    [ "$what" = call ] || return
+seed() { # WHAT FOLDER: what the tree has goes there
+    local case
+    cp tests/fuzz/corpus/"$1"/* "$2/"
+    [ "$1" = call ] || return
     for case in tests/cases/*/*/; do
-        cp "${case}request" "$work/call/corpus/case_$(echo "${case#tests/cases/}" | tr / _)"
+        cp "${case}request" "$2/case_$(echo "${case#tests/cases/}" | tr / _)"
     done
 }
 
@@ -44,7 +43,8 @@ options() { # WHAT
 
 fuzz() { # WHAT
     local what=$1 before after found
-    begin "$what"
+    mkdir -p "$work/$what/corpus" "$work/$what/found"
+    seed "$what" "$work/$what/corpus"
     echo "fuzz $what: $seconds s, log in $work/$what/log"
     before=$(find "$work/$what/found" -type f | sort)
     # shellcheck disable=SC2046 # a list of options
@@ -71,14 +71,14 @@ fuzz() { # WHAT
 keep() { # WHAT
     local what=$1 more=$work/$1/more file name
     rm -rf "$more"
-    mkdir -p "$more"
-    cp "tests/fuzz/corpus/$what"/* "$more/"
+    mkdir -p "$more" "$work/$what/found"
+    seed "$what" "$more"
     # shellcheck disable=SC2046
-    nice "build/fuzz/fuzz-$what" $(options "$what") -artifact_prefix="$work/$what/found/" -use_counters=0 -merge=1 "$more" "$work/$what/corpus" \
-        >"$work/$what/log" 2>&1 || return 1
-    for file in "$more"/*; do
+    nice "build/fuzz/fuzz-$what" $(options "$what") -artifact_prefix="$work/$what/found/" -use_counters=0 \
+        -set_cover_merge=1 "$more" "$work/$what/corpus" >"$work/$what/log" 2>&1 || return 1
+    for file in "$more"/*; do # new ones are named by their SHA-1
         name=${file##*/}
-        [ -e "tests/fuzz/corpus/$what/$name" ] || cp "$file" "tests/fuzz/corpus/$what/found_${name:0:12}"
+        [ ${#name} -ne 40 ] || cp "$file" "tests/fuzz/corpus/$what/found_${name:0:12}"
     done
     find "tests/fuzz/corpus/$what" -type f | wc -l
 }

@@ -6,8 +6,8 @@
  * what is refused is a problem document; all memory comes back, and the next request is answered as ever. A
  * GET is asked again as HEAD, and with the tag that it was given.
  *
- * The service has a table, "small". Three headers speak to this target: `Transfer-Encoding` means that the
- * length of the body is not known, `Admin` that the request came by the admin listener, `Stop` that it is
+ * The service has a table, "test_small". Three headers speak to this target: `Transfer-Encoding` means that
+ * the length of the body is not known, `Admin` that the request came by the admin listener, `Stop` that it is
  * stopped before its work.
  */
 #include "fuzz/request_text.h"
@@ -57,14 +57,14 @@ static void set_limits(struct config *config) {
     config->batch_requests = 8;
 }
 
-/* The loaded tables: one, "small" [4, 2], from a folder that is gone afterwards. */
+/* The loaded tables: one, "test_small" [4, 2], from a folder that is gone afterwards. */
 static void open_tables(struct ground *ground) {
     static const float numbers[8] = {0, 1, -1, 0.5f, 2, -0.25f, 1e-30f, 3e38f};
     const struct pe_tensor tensor = {.dtype = PE_DTYPE_F32, .rank = 2, .dim = {4, 2}};
     char folder[] = "/tmp/fuzz-tables-XXXXXX", path[64], header[PE_NPY_HEADER_MAX];
     struct pe_error err = {0};
     FUZZ_EXPECT(mkdtemp(folder), "cannot make %s", folder);
-    snprintf(path, sizeof path, "%s/small.npy", folder);
+    snprintf(path, sizeof path, "%s/test_small.npy", folder);
     FILE *file = fopen(path, "wb");
     size_t n = pe_npy_header(header, sizeof header, &tensor);
     FUZZ_EXPECT(file && fwrite(header, 1, n, file) == n && fwrite(numbers, sizeof numbers, 1, file) == 1 &&

@@ -26,6 +26,15 @@ def knows_localhost():
         return False
 
 
+class NotTried(Exception):
+    """Raised by a test that cannot be tried on this machine; says what is missing."""
+
+
+def needs_localhost():
+    if not knows_localhost():
+        raise NotTried("this machine does not resolve localhost")
+
+
 class Daemon:
     def __init__(self, path, *options, admin=True, ready_s=30):
         defaults = {"--listen": "127.0.0.1:0", "--admin-listen": "127.0.0.1:0" if admin else "", "--log-format": "json"}
@@ -210,7 +219,10 @@ def split_replies(data):
 
 
 def run_tests(namespace):
-    """Calls every test_... function in order of the source; prints a line each and the counts; returns the exit code."""
+    """Calls every test_... function in order of the source; prints a line each and the counts; returns the exit code.
+
+    One that raises NotTried is neither passed nor failed, and its line says so: `skip NAME reason`.
+    """
     import sys
     import traceback
     only = sys.argv[2:]
@@ -223,6 +235,8 @@ def run_tests(namespace):
             function()
             passed += 1
             print(f"ok {name} {time.monotonic() - start:.1f} s", flush=True)
+        except NotTried as reason:
+            print(f"skip {name} {reason}", flush=True)
         except Exception as error:  # any exception is a failed test, and the others still run
             failed += 1
             where = traceback.extract_tb(error.__traceback__)

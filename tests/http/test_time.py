@@ -173,7 +173,7 @@ def test_our_time_is_not_the_readers():
     """A stream that waits for the only worker owes nothing."""
     with start("--workers", "1", "--min-rate-bytes", "1MiB", "--rate-patience-s", "1") as daemon:
         with daemon.connect() as sock:
-            sock.sendall(text(f"GET {STREAM}1000000 HTTP/1.1\r\n{HOST}\r\n\r\n"))
+            sock.sendall(text(f"GET {STREAM}1000000 HTTP/1.1\r\n{HOST}Connection: close\r\n\r\n"))
             size, gap, blockers = len(sock.recv(65536)), 0, []
             for _ in range(3):
                 blockers.append(daemon.connect())

@@ -27,13 +27,13 @@ static int n_variants;
 static struct call_ground ground;
 static struct pe_arena *arena;
 
-/* A table [ROWS, 6] is loaded under the name `table`. */
+/* A table [ROWS, 6] is loaded under the name `test_table`. */
 static void setup(void) {
     char folder[] = "/tmp/check_registry_XXXXXX", path[100], header[PE_NPY_HEADER_MAX];
     struct pe_error err = {0};
     struct pe_tensor shape = {.dtype = PE_DTYPE_F32, .rank = 2, .dim = {ROWS, 6}};
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/table.npy", folder);
+    snprintf(path, sizeof path, "%s/test_table.npy", folder);
     FILE *file = fopen(path, "wb");
     fwrite(header, 1, pe_npy_header(header, sizeof header, &shape), file);
     for (int i = 0; i < ROWS * 6; i++) {
@@ -69,7 +69,7 @@ static void variant_add(const struct pe_encoding_info *info, int width, const ch
         } else if (row->flags & PE_FIELD_LENGTH) {
             at += snprintf(v->query + at, sizeof v->query - (size_t)at, "&%s=7", row->name);
         } else if (row->kind == PE_KIND_TABLE && (row->flags & PE_FIELD_REQUIRED)) {
-            at += snprintf(v->query + at, sizeof v->query - (size_t)at, "&%s=table", row->name);
+            at += snprintf(v->query + at, sizeof v->query - (size_t)at, "&%s=test_table", row->name);
         }
     }
     if (name) {
@@ -273,15 +273,24 @@ END_TEST
 
 /* ---- Rows ---------------------------------------------------------------------------------------------- */
 
+/* Every text that the catalogue shows says something: more than `least` characters. */
+static void check_text(const char *of, const char *name, const char *what, const char *text, size_t least) {
+    ck_assert_msg(text && strlen(text) > least,
+                  "%s%s%s: its %s must be longer than %zu characters, is \"%s\"", of, name[0] ? "." : "",
+                  name, what, least, text ? text : "");
+}
+
 static void check_docs(const char *of, const struct pe_field *fields, size_t n) {
     for (size_t i = 0; i < n; i++) {
-        ck_assert_msg(fields[i].doc && strlen(fields[i].doc) > 5, "%s.%s has no doc", of, fields[i].name);
+        check_text(of, fields[i].name, "doc", fields[i].doc, 5);
         for (const struct pe_choice *c = fields[i].choices; c && c->name; c++) {
-            ck_assert_msg(c->doc && c->doc[0] && c->value != 0, "%s.%s=%s has no doc", of, fields[i].name,
-                          c->name);
+            check_text(fields[i].name, c->name, "doc", c->doc, 0);
+            ck_assert_msg(c->value != 0, "%s.%s=%s: its value must not be 0, which stands for none", of,
+                          fields[i].name, c->name);
         }
         for (size_t k = 0; k < i; k++) {
-            ck_assert_msg(strcmp(fields[k].name, fields[i].name) != 0, "%s.%s twice", of, fields[i].name);
+            ck_assert_msg(strcmp(fields[k].name, fields[i].name) != 0,
+                          "%s.%s: there are two rows of this name", of, fields[i].name);
         }
         if (fields[i].kind == PE_KIND_OBJECT) {
             check_docs(fields[i].name, fields[i].fields, fields[i].n_fields);
@@ -292,14 +301,17 @@ static void check_docs(const char *of, const struct pe_field *fields, size_t n) 
 START_TEST(everything_is_documented) {
     for (size_t i = 0; i < pe_encoding_count(); i++) {
         const struct pe_encoding_info *info = pe_encoding_at(i);
-        ck_assert_msg(info->title[0] && strlen(info->doc) > 20 && info->reference[0], "%s", info->type);
+        check_text(info->type, "", "title", info->title, 0);
+        check_text(info->type, "", "doc", info->doc, 20);
+        check_text(info->type, "", "reference", info->reference, 0);
         ck_assert_ptr_eq(pe_encoding_find(info->type), info);
-        ck_assert_uint_ge(info->params_size, sizeof(uint64_t)); /* `given` */
-        ck_assert_uint_le(info->n_fields, 64);
+        ck_assert_msg(info->params_size >= sizeof(uint64_t) && info->n_fields <= 64,
+                      "%s: its parameters begin with `uint64_t given`, a bit for each of at most 64",
+                      info->type);
         check_docs(info->type, info->fields, info->n_fields);
     }
     for (size_t i = 0; i < api_op_count(); i++) {
-        ck_assert_uint_gt(strlen(api_op_at(i)->doc), 10);
+        check_text(api_op_at(i)->name, "", "doc", api_op_at(i)->doc, 10);
         check_docs(api_op_at(i)->name, api_op_at(i)->fields, api_op_at(i)->n_fields);
     }
     check_docs("common", api_common_fields, api_common_n_fields_raw);
@@ -316,8 +328,9 @@ static void check_defaults(const char *of, const struct pe_field *fields, size_t
             ck_assert_msg(!pe_field_parse(arena, fields, &fields[i], base, fields[i].def, &err), "%s.%s: %s",
                           of, fields[i].name, err.text);
         }
-        ck_assert_msg(fields[i].min <= fields[i].max, "%s.%s", of, fields[i].name);
-        ck_assert_msg(!(fields[i].def && (fields[i].flags & PE_FIELD_REQUIRED)), "%s.%s", of, fields[i].name);
+        ck_assert_msg(fields[i].min <= fields[i].max, "%s.%s: its min is over its max", of, fields[i].name);
+        ck_assert_msg(!(fields[i].def && (fields[i].flags & PE_FIELD_REQUIRED)),
+                      "%s.%s: what is required has no default", of, fields[i].name);
     }
 }
 
@@ -341,21 +354,22 @@ START_TEST(no_name_is_of_two) {
         for (size_t i = 0; i < info->n_fields; i++) {
             const char *name = info->fields[i].name;
             ck_assert_msg(strcmp(name, "type") != 0 && strcmp(name, "encoding") != 0 && !strchr(name, '.'),
-                          "%s", name);
-            ck_assert_msg(!pe_field_find(api_common_fields, api_common_n_fields_raw, name), "%s", name);
+                          "%s.%s: no parameter is called type or encoding, or has a dot", info->type, name);
+            ck_assert_msg(!pe_field_find(api_common_fields, api_common_n_fields_raw, name),
+                          "%s.%s: every operation has a field of this name", info->type, name);
             for (size_t k = 0; k < api_op_count(); k++) {
                 const struct api_op *op = api_op_at(k);
                 bool takes_one = pe_field_find(op->fields, op->n_fields, "encoding") != NULL;
-                ck_assert_msg(!takes_one || !pe_field_find(op->fields, op->n_fields, name), "%s of %s and %s",
-                              name, info->type, op->name);
+                ck_assert_msg(!takes_one || !pe_field_find(op->fields, op->n_fields, name),
+                              "%s.%s: the operation %s has a field of this name", info->type, name, op->name);
             }
         }
     }
     for (size_t k = 0; k < api_op_count(); k++) {
         for (size_t i = 0; i < api_op_at(k)->n_fields; i++) {
-            ck_assert_msg(
-                !pe_field_find(api_common_fields, api_common_n_fields_raw, api_op_at(k)->fields[i].name),
-                "%s", api_op_at(k)->fields[i].name);
+            const char *name = api_op_at(k)->fields[i].name;
+            ck_assert_msg(!pe_field_find(api_common_fields, api_common_n_fields_raw, name),
+                          "%s.%s: every operation has a field of this name", api_op_at(k)->name, name);
         }
     }
 }
@@ -377,9 +391,9 @@ START_TEST(schema_lists_every_parameter) {
         while (row->choices && row->choices[n].name) {
             n++;
         }
-        ck_assert_msg(json_object_get(one, "type") &&
-                          json_string_length(json_object_get(one, "description")) > 5,
-                      "%s", row->name);
+        ck_assert_msg(
+            json_object_get(one, "type") && json_string_length(json_object_get(one, "description")) > 5,
+            "%s.%s: its schema has no type, or a description of 5 characters or less", info->type, row->name);
         ck_assert_int_eq(json_object_get(one, "default") != NULL, row->def != NULL);
         ck_assert_uint_eq(json_array_size(choices), row->kind == PE_KIND_CHOICE ? n : 0);
     }

@@ -66,7 +66,8 @@ const char *call_try_slug(const struct call_try *try);
  */
 struct pe_tensor call_try_tensor(const struct call_try *try, struct pe_arena *arena, const char *name);
 
-/* Runs a request and compares status, slug, field and (unless NULL) detail of its problem. */
+/* Runs a request and compares status, slug, field and (unless NULL) detail of its problem; lists in `detail`
+ * are written as wanted.h says. */
 void call_expect_problem(const struct call_ground *ground, struct call_try *try, int status, const char *slug,
                          const char *field, const char *detail);
 

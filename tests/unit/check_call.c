@@ -118,7 +118,7 @@ END_TEST
 
 static const float ramp[3][2] = {{0, 1}, {2, 3}, {4, 5}};
 
-/* A folder with ramp.npy and two.safetensors (a [2, 1], b [3, 2]). */
+/* A folder with test_ramp.npy and test_two.safetensors (a [2, 1], b [3, 2]). */
 static void make_folder(char *folder, float first) {
     char path[100], header[PE_NPY_HEADER_MAX];
     float changed[3][2];
@@ -129,12 +129,12 @@ static void make_folder(char *folder, float first) {
     ck_assert_ptr_nonnull(mkdtemp(folder));
     memcpy(changed, ramp, sizeof ramp);
     changed[0][0] = first;
-    snprintf(path, sizeof path, "%s/ramp.npy", folder);
+    snprintf(path, sizeof path, "%s/test_ramp.npy", folder);
     FILE *file = fopen(path, "wb");
     fwrite(header, 1, pe_npy_header(header, sizeof header, &tensor), file);
     fwrite(changed, 1, sizeof changed, file);
     fclose(file);
-    snprintf(path, sizeof path, "%s/two.safetensors", folder);
+    snprintf(path, sizeof path, "%s/test_two.safetensors", folder);
     file = fopen(path, "wb");
     fwrite(&n, 1, 8, file);
     fwrite(json, 1, n, file);
@@ -145,9 +145,9 @@ static void make_folder(char *folder, float first) {
 
 static void drop_folder(const char *folder) {
     char path[100];
-    snprintf(path, sizeof path, "%s/ramp.npy", folder);
+    snprintf(path, sizeof path, "%s/test_ramp.npy", folder);
     unlink(path);
-    snprintf(path, sizeof path, "%s/two.safetensors", folder);
+    snprintf(path, sizeof path, "%s/test_two.safetensors", folder);
     unlink(path);
     rmdir(folder);
 }
@@ -158,20 +158,20 @@ START_TEST(tables_by_name) {
     call_ground_close(&ground);
     call_ground_open_tables(&ground, folder);
     drop_folder(folder); /* read at start */
-    expect_part("GET /v1/encode?encoding=ramp&positions=2,0", "\"data\":[[4.0,5.0],[0.0,1.0]]");
-    expect_part("GET /v1/encode?encoding=roberta&table=ramp&offset=1&positions=1",
-                "{\"encoding\":{\"type\":\"learned\",\"table\":\"ramp\",\"offset\":1,");
-    expect_part("GET /v1/encode?type=learned&table=two&tensor_name=a&positions=1", "\"data\":[[1.0]]");
-    expect("GET /v1/encode?encoding=two&positions=0", 400, "missing", "encoding.tensor_name", NULL);
-    expect("GET /v1/encode?encoding=two&tensor_name=c&positions=0", 400, "unknown_name",
+    expect_part("GET /v1/encode?encoding=test_ramp&positions=2,0", "\"data\":[[4.0,5.0],[0.0,1.0]]");
+    expect_part("GET /v1/encode?encoding=roberta&table=test_ramp&offset=1&positions=1",
+                "{\"encoding\":{\"type\":\"learned\",\"table\":\"test_ramp\",\"offset\":1,");
+    expect_part("GET /v1/encode?type=learned&table=test_two&tensor_name=a&positions=1", "\"data\":[[1.0]]");
+    expect("GET /v1/encode?encoding=test_two&positions=0", 400, "missing", "encoding.tensor_name", NULL);
+    expect("GET /v1/encode?encoding=test_two&tensor_name=c&positions=0", 400, "unknown_name",
            "encoding.tensor_name", NULL);
     expect("GET /v1/encode?type=learned&table=rump&positions=0", 400, "unknown_name", "encoding.table", NULL);
-    expect("GET /v1/encode?encoding=ramp&positions=3", 400, "range", "positions[0]", NULL);
-    expect_part("GET /v1/tables/ramp",
-                "\"tensors\":{\"ramp\":{\"shape\":[3,2],\"dtype\":\"float32\",\"digest\":\"");
-    expect_part("GET /v1/tables", "{\"name\":\"two\",\"file\":\"two.safetensors\",");
+    expect("GET /v1/encode?encoding=test_ramp&positions=3", 400, "range", "positions[0]", NULL);
+    expect_part("GET /v1/tables/test_ramp",
+                "\"tensors\":{\"test_ramp\":{\"shape\":[3,2],\"dtype\":\"float32\",\"digest\":\"");
+    expect_part("GET /v1/tables", "{\"name\":\"test_two\",\"file\":\"test_two.safetensors\",");
     struct call_try body = {.request = "POST /v1/apply",
-                            .body = "{\"encoding\":\"ramp\",\"embeddings\":[[1,1],[1,1]]}"};
+                            .body = "{\"encoding\":\"test_ramp\",\"embeddings\":[[1,1],[1,1]]}"};
     call_try(&ground, &body);
     ck_assert_msg(strstr(body.reply, "\"data\":[[1.0,2.0],[3.0,4.0]]") != NULL, "%s", body.reply);
     call_try_close(&body);
@@ -187,7 +187,7 @@ START_TEST(tags_follow_the_table) {
         call_ground_close(&ground);
         call_ground_open_tables(&ground, folder);
         drop_folder(folder);
-        struct call_try try = {.request = "GET /v1/encode?encoding=ramp&positions=0"};
+        struct call_try try = {.request = "GET /v1/encode?encoding=test_ramp&positions=0"};
         call_try(&ground, &try);
         snprintf(tags[i], sizeof tags[i], "%s", call_try_header(&try, "ETag"));
         call_try_close(&try);

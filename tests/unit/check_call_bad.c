@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Bad input as a table: each request, and the status, slug, field and detail of its answer, exactly. The
- * first error in the document is the one that is told, whatever the order in which the program looks.
+ * first error in the document is the one that is told, whatever the order in which the program looks. Lists
+ * of what there is are named, not repeated (wanted.h).
  */
 #include "call_run.h"
 #include "suites.h"
@@ -29,10 +30,9 @@ static const struct row queries[] = {
     {GET "type=sinusoidal&positions=0:4", NULL, 400, "missing", "encoding.d_model",
      "is required: a whole number"},
     {GET "type=nope&positions=0:4", NULL, 400, "unknown_name", "encoding.type",
-     "must be one of none, naive, sinusoidal, learned, random, got \"nope\""},
+     "must be one of {types}, got \"nope\""},
     {GET "encoding=nope&positions=0:4", NULL, 400, "unknown_name", "encoding",
-     "\"nope\" is not a type, a loaded table or a preset; the presets are vaswani, tensor2tensor, fairseq, "
-     "whisper, marian, roformer, ddpm, bert, roberta, opt"},
+     "\"nope\" is not a type, a loaded table or a preset; the presets are {presets}"},
     {GET "type=sinusoidal&d_model=2&positions=9007199254740993", NULL, 400, "range", "positions[0]",
      "is beyond 2^53, allowed are -2^53 to 2^53"},
     {GET "type=sinusoidal&d_model=2&positions=9007199254740990:9007199254740993", NULL, 400, "range",
@@ -42,8 +42,8 @@ static const struct row queries[] = {
     {GET "type=random&d_model=2&positions=0&seed=9007199254740993", NULL, 400, "range", "encoding.seed",
      "must be at most 2^53 from zero, got 9007199254740993"},
     {GET "d_model=6&positions=0:4", NULL, 400, "unknown_field", "d_model",
-     "unknown parameter; there are type, encoding, positions, dtype, format, flat, return, and those of the "
-     "encoding, once its type is given"},
+     "unknown parameter; there are type, {fields of encode}, {common}, and those of the encoding, "
+     "once its type is given"},
     {GET "type=none&type=none&positions=0:4", NULL, 400, "conflict", "encoding",
      "is given twice; give one of type and encoding"},
     {GET "type=none&encoding=none&positions=0:4", NULL, 400, "conflict", "encoding",
@@ -88,7 +88,7 @@ static const struct row queries[] = {
     {GET "type=sinusoidal&d_model=4&positions.count=4&positions.grid=2,2", NULL, 400, "conflict",
      "positions.grid", "got count and grid, allowed is one of count, grid, mask and lengths"},
     {GET "type=sinusoidal&d_model=4&positions.nope=4", NULL, 400, "unknown_field", "positions.nope",
-     "unknown field; there are start, step, count, grid, mask, rule, padding_idx, lengths"},
+     "unknown field; there are {positions}"},
     {GET "type=sinusoidal&d_model=4&positions=0:4&nope=1", NULL, 400, "unknown_field", "nope", NULL},
     {GET "type=sinusoidal&d_model=4&positions=0:4&=1", NULL, 400, "unknown_field", "query", NULL},
     {GET "type=sinusoidal&d_model=4&positions=0:4&shape=2", NULL, 400, "unknown_field", "shape", NULL},
@@ -98,7 +98,7 @@ static const struct row queries[] = {
     {GET "type=none&positions=0:4", NULL, 400, "unsupported", "encoding.type",
      "none makes no vectors; it can: apply, attention"},
     {GET "type=sinusoidal&d_model=4&positions=0:4&format=nope", NULL, 400, "choice", "format",
-     "must be one of json, npy, raw, safetensors, csv, got \"nope\""},
+     "must be one of {formats}, got \"nope\""},
     {GET "type=sinusoidal&d_model=4&positions=0:4&dtype=int8", NULL, 400, "choice", "dtype",
      "must be one of float64, float32, float16, bfloat16, got \"int8\""},
     {GET "type=sinusoidal&d_model=4&positions=0:4&flat=maybe", NULL, 400, "type", "flat",
@@ -157,7 +157,7 @@ static const struct row bodies[] = {
     {ENCODE, "{\"encoding\":{\"type\":\"random\",\"d_model\":99999999999999999999},\"positions\":[0]}", 400,
      "range", "encoding.d_model", NULL},
     {APPLY, "{\"encoding\":{\"type\":\"nope\"},\"embeddings\":[[1]]}", 400, "unknown_name", "encoding.type",
-     "must be one of none, naive, sinusoidal, learned, random, got \"nope\""},
+     "must be one of {types}, got \"nope\""},
     {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"base\":0},\"embeddings\":[[1,2]]}", 400, "range",
      "encoding.base", "must be at least 1 and at most 1e+300, got 0"},
     {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"base\":\"10\"},\"embeddings\":[[1,2]]}", 400, "type",
@@ -173,11 +173,9 @@ static const struct row bodies[] = {
     {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":4},\"embeddings\":[[1,2]]}", 400, "conflict",
      "encoding.d_model", "is 4 but the embeddings have width 2"},
     {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"nope\":1},\"embeddings\":[[1,2]]}", 400,
-     "unknown_field", "encoding.nope",
-     "unknown field; there are d_model, base, layout, order, denominator, odd, position_scale, offset, "
-     "padding_idx"},
+     "unknown_field", "encoding.nope", "unknown field; there are {fields of sinusoidal}"},
     {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"extra\":1}", 400, "unknown_field", "extra",
-     "unknown field; there are encoding, embeddings, positions, embedding_scale"},
+     "unknown field; there are {fields of apply}"},
     {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"\":1}", 400, "unknown_field", "[\"\"]", NULL},
     {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"a.b\":1}", 400, "unknown_field", "[\"a.b\"]",
      NULL},

@@ -21,9 +21,9 @@ static const struct {
     {"integer", "type=naive&d_model=24"},
     {"normalized", "type=naive&d_model=24&form=normalized&seq_len=5000"},
     {"binary", "type=naive&d_model=24&form=binary"},
-    {"learned", "encoding=table"},
-    {"linear", "type=learned&table=table&interpolate=linear"},
-    {"clamped", "type=learned&table=table&out_of_range=clamp&offset=-7"},
+    {"learned", "encoding=test_table"},
+    {"linear", "type=learned&table=test_table&interpolate=linear"},
+    {"clamped", "type=learned&table=test_table&out_of_range=clamp&offset=-7"},
 };
 static const char *const dtypes[] = {"float64", "float32", "float16", "bfloat16"};
 
@@ -38,7 +38,7 @@ static void setup(void) {
     char folder[] = "/tmp/check_bits_XXXXXX", path[100], header[PE_NPY_HEADER_MAX];
     struct pe_tensor shape = {.dtype = PE_DTYPE_F32, .rank = 2, .dim = {COUNT + 100, WIDTH}};
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    snprintf(path, sizeof path, "%s/table.npy", folder);
+    snprintf(path, sizeof path, "%s/test_table.npy", folder);
     FILE *file = fopen(path, "wb");
     fwrite(header, 1, pe_npy_header(header, sizeof header, &shape), file);
     for (size_t i = 0; i < pe_tensor_count(&shape); i++) {

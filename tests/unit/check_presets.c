@@ -42,30 +42,56 @@ START_TEST(the_file_is_what_is_served) {
 }
 END_TEST
 
-/* Each gives vectors of the width asked, or says that it needs its table. Its own words are in the echo. */
+/* What a preset still needs, asked of its rows: its width, or a table. */
+static const struct pe_field *needed(const struct pe_encoding_info *info, unsigned flag, enum pe_kind kind) {
+    for (size_t i = 0; i < info->n_fields; i++) {
+        const struct pe_field *row = &info->fields[i];
+        if ((row->flags & PE_FIELD_REQUIRED) && (flag ? (row->flags & flag) != 0 : row->kind == kind)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
+/* Its own words are in the echo. */
+static void check_echo(const char *name, const json_t *encoding, const struct call_try *try) {
+    const char *key;
+    json_t *value;
+    ck_assert_msg(try->status == 200, "%s: %s", name, try->reply);
+    json_object_foreach((json_t *)(uintptr_t)encoding, key, value) {
+        ck_assert_msg(json_equal(json_object_get(json_object_get(try->json, "encoding"), key), value),
+                      "%s: %s", name, key);
+    }
+}
+
+static void check_preset(const char *name, const json_t *encoding) {
+    const struct pe_encoding_info *info =
+        pe_encoding_find(json_string_value(json_object_get(encoding, "type")));
+    ck_assert_msg(info != NULL, "%s is of no type", name);
+    const struct pe_field *width = needed(info, PE_FIELD_WIDTH, PE_KIND_INT),
+                          *table = needed(info, 0, PE_KIND_TABLE);
+    char request[200], field[100];
+    snprintf(request, sizeof request, "GET /v1/encode?encoding=%s&positions=0:3%s%s%s", name,
+             width ? "&" : "", width ? width->name : "", width ? "=6" : "");
+    struct call_try try = {.request = request};
+    if (!(pe_encoding_abilities(info) & PE_CAN_ENCODE)) {
+        call_expect_problem(&ground, &try, 400, "unsupported", "encoding.type", NULL);
+    } else if (table) {
+        snprintf(field, sizeof field, "encoding.%s", table->name);
+        call_expect_problem(&ground, &try, 400, "missing", field, NULL);
+    } else {
+        call_try(&ground, &try);
+        check_echo(name, encoding, &try);
+    }
+    call_try_close(&try);
+}
+
+/* Each gives vectors of the width asked, says that it needs its table, or that its type makes no vectors. */
 START_TEST(every_preset_is_of_use) {
     json_t *file = built_in(), *entry;
     const char *name;
     json_object_foreach(file, name, entry) {
-        const json_t *encoding = json_object_get(entry, "encoding");
-        bool learned = strcmp(json_string_value(json_object_get(encoding, "type")), "learned") == 0;
-        char request[200];
-        snprintf(request, sizeof request, "GET /v1/encode?encoding=%s&positions=0:3%s", name,
-                 learned ? "" : "&d_model=6");
-        struct call_try try = {.request = request};
-        if (learned) {
-            call_expect_problem(&ground, &try, 400, "missing", "encoding.table", NULL);
-        } else {
-            call_try(&ground, &try);
-            ck_assert_msg(try.status == 200, "%s: %s", request, try.reply);
-            const char *key;
-            json_t *value;
-            json_object_foreach((json_t *)(uintptr_t)encoding, key, value) {
-                ck_assert_msg(json_equal(json_object_get(json_object_get(try.json, "encoding"), key), value),
-                              "%s: %s", name, key);
-            }
-        }
-        call_try_close(&try);
+        check_preset(name, json_object_get(entry, "encoding"));
     }
     json_decref(file);
 }
@@ -123,6 +149,54 @@ START_TEST(files_add_and_replace) {
 }
 END_TEST
 
+/* A table [2, 2] of the number 7. */
+static void write_table(const char *folder, const char *name) {
+    static const float sevens[4] = {7, 7, 7, 7};
+    const struct pe_tensor shape = {.dtype = PE_DTYPE_F32, .rank = 2, .dim = {2, 2}};
+    char path[200], header[PE_NPY_HEADER_MAX];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *file = fopen(path, "wb");
+    fwrite(header, 1, pe_npy_header(header, sizeof header, &shape), file);
+    fwrite(sevens, 1, sizeof sevens, file);
+    fclose(file);
+}
+
+static void expect_part(const char *request, const char *part) {
+    struct call_try try = {.request = request};
+    call_try(&ground, &try);
+    ck_assert_msg(strstr(try.reply, part) != NULL, "%s: %s is not in %s", request, part, try.reply);
+    call_try_close(&try);
+}
+
+/* What a name means: the preset, else the type, else the table. Each is still to be had in the long form. */
+START_TEST(presets_before_types_before_tables) {
+    static const char *const files[] = {"vaswani.npy", "random.npy", "test_only.npy"};
+    char folder[] = "/tmp/check_presets_XXXXXX", path[200];
+    struct pe_error err = {0};
+    struct presets *presets =
+        open_text("{\"none\":{\"doc\":\"d\",\"encoding\":{\"type\":\"random\",\"seed\":7}}}", &err);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    for (size_t i = 0; i < PE_COUNT(files); i++) {
+        write_table(folder, files[i]);
+    }
+    call_ground_close(&ground);
+    call_ground_open_tables(&ground, folder);
+    ground.service.presets = presets;
+    expect_part("GET /v1/encode?encoding=none&d_model=2&positions=0", "\"seed\":7");
+    expect_part("GET /v1/encode?type=none&positions=0", "none makes no vectors");
+    expect_part("GET /v1/encode?encoding=vaswani&d_model=2&positions=0", "\"type\":\"sinusoidal\"");
+    expect_part("GET /v1/encode?encoding=random&d_model=2&positions=0", "\"type\":\"random\"");
+    expect_part("GET /v1/encode?encoding=test_only&positions=0", "[[7.0,7.0]]");
+    expect_part("GET /v1/encode?type=learned&table=random&positions=0", "[[7.0,7.0]]");
+    for (size_t i = 0; i < PE_COUNT(files); i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, files[i]);
+        unlink(path);
+    }
+    rmdir(folder);
+    presets_close(presets);
+}
+END_TEST
+
 START_TEST(files_that_are_refused) {
     static const struct {
         const char *text;
@@ -170,6 +244,7 @@ Suite *presets_suite(void) {
     tcase_add_test(tests, every_preset_is_of_use);
     tcase_add_test(tests, presets_may_be_changed);
     tcase_add_test(tests, files_add_and_replace);
+    tcase_add_test(tests, presets_before_types_before_tables);
     tcase_add_test(tests, files_that_are_refused);
     return suite;
 }

@@ -65,6 +65,7 @@
     X(source)             \
     X(stop)               \
     X(tables)             \
+    X(tcp)                \
     X(tensor)
 /* clang-format on */
 
