@@ -357,8 +357,14 @@ static void pair_rare(const struct pe_place *place, const struct pe_turn *turn, 
     emit(out->cos, &c, format->bits, dtype);
 }
 
-static INLINE bool decided(const struct value *v, const struct format *format, uint64_t bound) {
-    return format->certain || !undecided(v, kept_bits_fast(format, v->exponent), bound);
+/* A gain may make values as small as it likes. */
+static INLINE int kept_bits_row(const struct format *format, int exponent, const struct pe_gain *gain) {
+    return gain ? kept_bits(format, exponent) : kept_bits_fast(format, exponent);
+}
+
+static INLINE bool decided(const struct value *v, const struct format *format, const struct pe_gain *gain) {
+    return format->certain ||
+           !undecided(v, kept_bits_row(format, v->exponent, gain), gain ? BOUND_GAIN : BOUND);
 }
 
 /* `gain` is out's, or NULL: a constant where there is none, so that the common case does without. */
@@ -366,7 +372,6 @@ static INLINE void row(const struct pe_place *place, const struct pe_turn *turns
                        enum pe_dtype dtype, const struct pe_phase_out *out, const struct pe_gain *gain) {
     const struct format *format = &formats[dtype];
     size_t step = out->step * pe_dtype_size(dtype);
-    uint64_t bound = gain ? BOUND_GAIN : BOUND;
     struct pe_phase_out at = *out;
     for (size_t i = 0; i < n; i++) {
         struct value s, c;
@@ -375,9 +380,9 @@ static INLINE void row(const struct pe_place *place, const struct pe_turn *turns
             amplify(&s, gain);
             amplify(&c, gain);
         }
-        if (ok && decided(&s, format, bound) && decided(&c, format, bound)) {
-            emit(at.sin, &s, kept_bits_fast(format, s.exponent), dtype);
-            emit(at.cos, &c, kept_bits_fast(format, c.exponent), dtype);
+        if (ok && decided(&s, format, gain) && decided(&c, format, gain)) {
+            emit(at.sin, &s, kept_bits_row(format, s.exponent, gain), dtype);
+            emit(at.cos, &c, kept_bits_row(format, c.exponent, gain), dtype);
         } else {
             pair_rare(place, &turns[i], dtype, &at);
         }

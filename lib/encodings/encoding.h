@@ -63,8 +63,8 @@ struct pe_encoding {
     void (*encode)(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
                    void *out);
     /* The map PE(p) -> PE(p + distance) of pair i as M [2, 2] row-major acting on the pair's two values in
-     * column order; `columns` receives the two columns of the pair. Exact for any real distance. NULL: the
-     * operation fits the best linear map instead. */
+     * column order; `columns` receives the two columns of the pair. Exact for any real distance, infinite
+     * where it does not fit. NULL: the operation fits the best linear map instead. */
     size_t (*shift_pairs)(const struct pe_plan_view *view);
     void (*shift)(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
                   size_t columns[2]);

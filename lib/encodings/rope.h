@@ -28,7 +28,37 @@ enum {
     ROPE_LAYER_TYPE
 };
 
-/* Members that a type of scaling takes are in rope_scaling.c's table. */
+/* The types of scaling, and the order of its rows. Which type takes which is in rope_scaling.c's table. */
+enum {
+    ROPE_TYPE_DEFAULT = 1,
+    ROPE_TYPE_LINEAR,
+    ROPE_TYPE_NTK,
+    ROPE_TYPE_DYNAMIC,
+    ROPE_TYPE_PROPORTIONAL,
+    ROPE_TYPE_YARN,
+    ROPE_TYPE_LONGROPE,
+    ROPE_TYPE_LLAMA3,
+    ROPE_TYPE_COUNT
+};
+enum {
+    ROPE_KEY_ROPE_TYPE,
+    ROPE_KEY_FACTOR,
+    ROPE_KEY_ROPE_THETA,
+    ROPE_KEY_PARTIAL,
+    ROPE_KEY_ORIGINAL,
+    ROPE_KEY_ATTENTION,
+    ROPE_KEY_MSCALE,
+    ROPE_KEY_MSCALE_ALL,
+    ROPE_KEY_BETA_FAST,
+    ROPE_KEY_BETA_SLOW,
+    ROPE_KEY_TRUNCATE,
+    ROPE_KEY_LOW,
+    ROPE_KEY_HIGH,
+    ROPE_KEY_SHORT,
+    ROPE_KEY_LONG
+};
+#define ROPE_BIT(key) (UINT64_C(1) << (key))
+
 struct rope_scaling {
     uint64_t given;
     int rope_type;
@@ -90,11 +120,13 @@ struct rope_plan {
     bool has_gain; /* the attention factor is not 1 */
     struct pe_gain gain;
     double base_used;
-    bool has_range;                                     /* YaRN */
-    double low, high;                                   /* its correction range */
-    double softmax_factor;                              /* of 1/sqrt(d) */
-    double scale[ROPE_MAX_AXES], offset[ROPE_MAX_AXES]; /* coordinates are scale*p + offset */
-    struct rope_scaling scaling;                        /* resolved */
+    bool has_range;        /* YaRN */
+    double low, high;      /* its correction range */
+    double softmax_factor; /* of 1/sqrt(d) */
+    /* Coordinates are (scale*p + offset) / divisor; the divisor is in the turns already. */
+    double scale[ROPE_MAX_AXES], offset[ROPE_MAX_AXES];
+    uint32_t divisor[ROPE_MAX_AXES];
+    struct rope_scaling scaling; /* resolved */
     struct rope_xpos xpos;
     struct rope_axes rope_axes;
     struct pe_wide *rates;  /* xPos [n_pairs]: ln(zeta)/scale_base; NULL = none */
@@ -102,10 +134,26 @@ struct rope_plan {
     struct pe_turn turns[]; /* [n_pairs] */
 };
 
-/* rope.c: the width that turns; the base, and whether it was given as a field */
+/* rope.c: was a field given; the width that turns; the base */
+bool rope_given(const struct rope *params, int field);
 int64_t rope_width(const struct rope *params);
 double rope_base(const struct rope *params);
-bool rope_base_given(const struct rope *params);
+
+/* rope_turn.c: hooks */
+int rope_plan_fill(struct pe_plan_view *view, struct pe_error *err);
+int rope_admit(const struct pe_plan_view *view, const struct pe_positions *positions, struct pe_error *err);
+int rope_fits(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
+              double limit, struct pe_error *err);
+struct pe_pairs rope_pairs(const struct pe_plan_view *view);
+int rope_axes(const struct pe_plan_view *view);
+void rope_angles(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
+                 const struct pe_angles *out);
+void rope_encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
+                 void *out);
+size_t rope_shift_pairs(const struct pe_plan_view *view);
+void rope_shift(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
+                size_t columns[2]);
+void rope_frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void *out);
 
 /* rope_scaling.c */
 int rope_scaling_check(const struct rope *params, struct pe_error *err);
@@ -116,7 +164,8 @@ bool rope_scaling_takes(int type, int key);
 void rope_scaling_complete(struct rope_scaling *scaling, double most, double original, double part);
 bool rope_scaling_keeps_width(const struct rope_scaling *scaling);
 void rope_scaling_resolve(struct rope_scaling *scaling);
-/* The frequencies of one axis with `n` pairs, and the plan's facts. */
+
+/* rope_stretch.c: the frequencies of one axis, and the plan's facts */
 void rope_scaling_fill(struct rope_plan *plan, const struct rope *params);
 
 /* rope_axes.c */

@@ -16,7 +16,7 @@
  *     centered_max   (2p + 1)/max(grid) - 1         ... max
  *     centered_min   (2p + 1)/min(grid) - 1         ... min
  *
- * The division by N goes into the frequencies, which are wide; what is left of a coordinate is whole.
+ * The division by N goes into the turns, which are wide; what is left of a coordinate is whole.
  */
 #include "encodings/rope.h"
 
@@ -102,7 +102,7 @@ static int64_t divisor_of(const struct rope_axes *axes, int axis) {
 }
 
 /* Sets scale and offset of an axis; returns what coordinates are divided by. */
-static int64_t place_axis(struct rope_plan *plan, int axis) {
+static uint32_t place_axis(struct rope_plan *plan, int axis) {
     const struct rope_axes *axes = &plan->rope_axes;
     plan->scale[axis] = 1;
     plan->offset[axis] = 0;
@@ -117,7 +117,7 @@ static int64_t place_axis(struct rope_plan *plan, int axis) {
     }
     plan->scale[axis] = 2;
     plan->offset[axis] = (double)((axes->coordinates == COORDINATES_UNIT ? 0 : 1) - divisor);
-    return divisor;
+    return (uint32_t)divisor;
 }
 
 /* ---- Frequencies --------------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ static struct pe_wide pixel_turns(double max_freq, size_t j, size_t m) {
 static void fill_axis(struct rope_plan *plan, const struct rope *params, int axis) {
     const struct rope_axes *axes = &plan->rope_axes;
     uint32_t n = (uint32_t)axes->n_axes, m = (uint32_t)plan->n_pairs / n;
-    int64_t divisor = place_axis(plan, axis);
+    uint32_t divisor = plan->divisor[axis] = place_axis(plan, axis);
     bool shared = axes->frequencies == FREQUENCIES_SHARED;
     struct pe_ladder ladder;
     pe_ladder_start(&ladder, rope_base(params), 1, shared ? n * m : m);
@@ -149,7 +149,7 @@ static void fill_axis(struct rope_plan *plan, const struct rope *params, int axi
     for (uint32_t j = 0; j < m; j++) {
         struct pe_wide turns =
             axes->frequencies == FREQUENCIES_PIXEL ? pixel_turns(axes->max_freq, j, m) : ladder.turns;
-        pe_wide_div_small(&turns, &turns, (uint32_t)divisor);
+        pe_wide_div_small(&turns, &turns, divisor);
         pe_turn_of(&plan->turns[(uint32_t)axis * m + j], &turns);
         plan->axis[(uint32_t)axis * m + j] = (unsigned char)axis;
         for (uint32_t i = 0; i < (shared ? n : 1); i++) {

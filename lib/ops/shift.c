@@ -263,6 +263,10 @@ static int exact_open(struct pe_arena *arena, struct shift *op, struct pe_shift_
             return err->code;
         }
         row->shift(view, distance, i, blocks + 4 * i, columns + 2 * i);
+        if (!isfinite(blocks[4 * i])) {
+            return pe_fail(err, PE_ERR_RANGE, "distance", "got %.17g, so far vectors grow beyond float64",
+                           distance);
+        }
     }
     op->blocks = blocks;
     op->columns = columns;

@@ -58,6 +58,7 @@
     X(reports_padding)    \
     X(reports_precision)  \
     X(reports_width)      \
+    X(rope)               \
     X(safetensors)        \
     X(shift)              \
     X(sinusoidal)         \

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * rope's plan and the angles that it gives: which coordinate turns which pair, and where a position is too
+ * far. Angles are exact, see core/phase.h.
+ */
+#include "encodings/rope.h"
+
+#include "core/admit.h"
+
+#include <math.h>
+#include <string.h>
+
+#define GROWTH_MOST 1e300 /* of xPos: then nothing is beyond float64 */
+
+/* ---- Positions ----------------------------------------------------------------------------------------- */
+
+/* How far xPos lets positions be: up to a growth of `limit`. */
+static int growth_check(const struct rope_plan *plan, const struct pe_positions *positions,
+                        enum pe_dtype dtype, double limit, struct pe_error *err) {
+    double rate = fabs(pe_wide_double(&plan->rates[0])), reach = log(limit) / rate * (1 - 1e-12);
+    struct pe_admit rule = {.min = plan->xpos.center - reach, .max = plan->xpos.center + reach};
+    struct pe_stray stray;
+    if (!pe_positions_stray(positions, &rule, err->stop, &stray)) {
+        return PE_OK;
+    }
+    return pe_positions_overflow(positions, stray.index, exp(rate * fabs(stray.position - plan->xpos.center)),
+                                 dtype, limit, err);
+}
+
+int rope_admit(const struct pe_plan_view *view, const struct pe_positions *positions, struct pe_error *err) {
+    const struct rope_plan *plan = view->data;
+    const struct rope *params = view->params;
+    bool text = positions->axes == 1 && !params->rope_axes; /* M-RoPE: a text's t, h and w are the same */
+    if (positions->axes != plan->axes && !text) {
+        return pe_fail(err, PE_ERR_SHAPE, "", "have %d coordinates each, this encoding takes %d%s",
+                       positions->axes, plan->axes,
+                       plan->axes > 1 && !params->rope_axes ? ", or one that stands for all" : "");
+    }
+    return plan->rates ? growth_check(plan, positions, PE_DTYPE_F64, GROWTH_MOST, err) : PE_OK;
+}
+
+/* No value is above the attention factor, or above what xPos grows to. */
+int rope_fits(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
+              double limit, struct pe_error *err) {
+    const struct rope_plan *plan = view->data;
+    if (plan->rates) {
+        return growth_check(plan, positions, dtype, limit, err);
+    }
+    return plan->gain.nearest < limit || pe_positions_count(positions) == 0
+               ? PE_OK
+               : pe_positions_overflow(positions, 0, plan->gain.nearest, dtype, limit, err);
+}
+
+/* ---- The plan ------------------------------------------------------------------------------------------ */
+
+/* Which coordinate turns pair i. Interleaved: t h w t h w ..., a coordinate whose share is used up leaves its
+ * places to t. */
+static unsigned char section_of(const struct rope *params, size_t pair) {
+    const struct pe_ints *sections = &params->sections;
+    int64_t i = (int64_t)pair;
+    if (params->section_layout == ROPE_INTERLEAVED) {
+        int64_t axis = i % 3;
+        return (unsigned char)(i < 3 * sections->v[axis] ? axis : 0);
+    }
+    unsigned char axis = 0;
+    while (i >= sections->v[axis]) {
+        i -= sections->v[axis++];
+    }
+    return axis;
+}
+
+/* zeta_i = (2i/d + 0.4)/1.4 = (10i + 2d)/(7d). */
+static void make_rates(const struct rope_plan *plan, struct pe_wide *rates) {
+    const struct pe_wide scale_base = pe_wide_of(plan->xpos.scale_base);
+    struct pe_wide whole = pe_wide_of(14 * (double)plan->n_pairs);
+    for (size_t i = 0; i < plan->n_pairs; i++) {
+        rates[i] = pe_wide_of(10 * (double)i + 4 * (double)plan->n_pairs);
+        pe_wide_div(&rates[i], &rates[i], &whole);
+        pe_wide_log(&rates[i], &rates[i]);
+        pe_wide_div(&rates[i], &rates[i], &scale_base);
+    }
+}
+
+int rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
+    const struct rope *params = view->params;
+    struct rope_plan *plan = view->data;
+    (void)err;
+    plan->n_pairs = (size_t)rope_width(params) / 2;
+    char *after = (char *)(plan->turns + plan->n_pairs);
+    if (params->xpos) {
+        struct pe_wide *rates = (struct pe_wide *)(void *)after;
+        make_rates(plan, rates);
+        plan->rates = rates;
+        after = (char *)(rates + plan->n_pairs);
+    }
+    plan->axis = (unsigned char *)after;
+    plan->axes = rope_given(params, ROPE_SECTIONS) ? (int)params->sections.n : 1;
+    for (int axis = 0; axis < ROPE_MAX_AXES; axis++) {
+        plan->scale[axis] = 1;
+        plan->divisor[axis] = 1;
+    }
+    rope_scaling_fill(plan, params);
+    if (params->rope_axes) {
+        rope_axes_fill(plan, params);
+        return PE_OK;
+    }
+    for (size_t i = 0; i < plan->n_pairs; i++) {
+        plan->axis[i] = plan->axes > 1 ? section_of(params, i) : 0;
+    }
+    return PE_OK;
+}
+
+struct pe_pairs rope_pairs(const struct pe_plan_view *view) {
+    const struct rope *params = view->params;
+    size_t n = ((const struct rope_plan *)view->data)->n_pairs;
+    if (params->layout == ROPE_LAYOUT_HALVES) {
+        return (struct pe_pairs){.n = n, .step = 1, .apart = n};
+    }
+    return (struct pe_pairs){.n = n, .step = 2, .apart = 1};
+}
+
+int rope_axes(const struct pe_plan_view *view) {
+    return ((const struct rope_plan *)view->data)->axes;
+}
+/* ---- Angles -------------------------------------------------------------------------------------------- */
+
+/* NULL stays NULL. */
+static void *element(void *out, size_t i, enum pe_dtype dtype) {
+    return out ? (char *)out + i * pe_dtype_size(dtype) : NULL;
+}
+
+static struct pe_phase_out out_from(const struct pe_angles *out, size_t i, enum pe_dtype dtype) {
+    return (struct pe_phase_out){.sin = element(out->sin, i * out->step, dtype),
+                                 .cos = element(out->cos, i * out->step, dtype),
+                                 .step = out->step};
+}
+
+/* With xPos every pair has a gain of its own. */
+static void grown_angles(const struct rope_plan *plan, const struct pe_place *place,
+                         const struct pe_spot *spot, enum pe_dtype dtype, const struct pe_angles *out) {
+    struct pe_wide x = pe_wide_of(spot->position[0]), center = pe_wide_of(plan->xpos.center);
+    pe_wide_sub(&x, &x, &center);
+    x.sign = spot->keys ? -x.sign : x.sign;
+    for (size_t i = 0; i < out->n; i++) {
+        struct pe_gain gain;
+        struct pe_phase_out one = out_from(out, i, dtype);
+        pe_gain_power(&gain, &plan->rates[out->first + i], &x);
+        one.gain = &gain;
+        pe_phase_row(place, &plan->turns[out->first + i], 1, dtype, &one);
+    }
+}
+
+/* Runs of pairs that one coordinate turns. */
+static void plain_angles(const struct rope_plan *plan, const struct pe_place *places, enum pe_dtype dtype,
+                         const struct pe_angles *out) {
+    const unsigned char *axis = plan->axis + out->first;
+    for (size_t i = 0, n; i < out->n; i += n) {
+        struct pe_phase_out run = out_from(out, i, dtype);
+        run.gain = plan->has_gain ? &plan->gain : NULL;
+        n = 1;
+        while (i + n < out->n && axis[i + n] == axis[i]) {
+            n++;
+        }
+        pe_phase_row(&places[axis[i]], plan->turns + out->first + i, n, dtype, &run);
+    }
+}
+
+void rope_angles(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
+                 const struct pe_angles *out) {
+    const struct rope *params = view->params;
+    const struct rope_plan *plan = view->data;
+    double sign = params->direction == ROPE_CLOCKWISE ? -1 : 1;
+    struct pe_place places[ROPE_MAX_AXES];
+    for (int axis = 0; axis < plan->axes; axis++) {
+        double position = spot->position[spot->axes == 1 ? 0 : axis];
+        pe_place_of(&places[axis], position, sign * plan->scale[axis], sign * plan->offset[axis]);
+    }
+    if (plan->rates) {
+        grown_angles(plan, &places[0], spot, dtype, out);
+    } else {
+        plain_angles(plan, places, dtype, out);
+    }
+}
+
+/* A pair as the point on its circle: cos at its first column, sin at its second, and 0 where nothing turns.
+ * Turned by k positions, it is the point k positions on, which is what `shift` is about. */
+void rope_encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
+                 void *out) {
+    const struct pe_pairs columns = rope_pairs(view);
+    size_t row_bytes = view->width * pe_dtype_size(dtype);
+    memset(out, 0, n * row_bytes);
+    for (size_t i = 0; i < n; i++) {
+        char *row = (char *)out + i * row_bytes;
+        struct pe_spot spot = {.position = positions + i, .axes = 1};
+        struct pe_angles both = {.n = columns.n,
+                                 .cos = element(row, columns.first, dtype),
+                                 .sin = element(row, columns.first + columns.apart, dtype),
+                                 .step = columns.step};
+        rope_angles(view, &spot, dtype, &both);
+    }
+}
+
+size_t rope_shift_pairs(const struct pe_plan_view *view) {
+    return ((const struct rope_plan *)view->data)->n_pairs;
+}
+
+void rope_shift(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
+                size_t columns[2]) {
+    const struct rope *params = view->params;
+    const struct rope_plan *plan = view->data;
+    const struct pe_pairs all = rope_pairs(view);
+    double sign = params->direction == ROPE_CLOCKWISE ? -1 : 1;
+    struct pe_place place;
+    columns[0] = all.first + pair * all.step;
+    columns[1] = columns[0] + all.apart;
+    pe_place_of(&place, distance, sign * plan->scale[plan->axis[pair]], 0);
+    struct pe_phase_out out = {&m[2], &m[0], 1, NULL};
+    struct pe_gain gain;
+    if (plan->rates) { /* xPos: on by k is also smaller by zeta^k */
+        struct pe_wide x = pe_wide_of(distance);
+        if (fabs(pe_wide_double(&plan->rates[pair]) * distance) > log(GROWTH_MOST)) {
+            m[0] = m[1] = m[2] = m[3] = INFINITY;
+            return;
+        }
+        pe_gain_power(&gain, &plan->rates[pair], &x);
+        out.gain = &gain;
+    }
+    pe_phase_row(&place, &plan->turns[pair], 1, PE_DTYPE_F64, &out);
+    m[3] = m[0];
+    m[1] = -m[2];
+}
+
+void rope_frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void *out) {
+    const struct rope_plan *plan = view->data;
+    for (size_t i = 0; i < plan->n_pairs; i++) {
+        struct pe_turn turn = plan->turns[i];
+        pe_wide_mul_small(&turn.exact, &turn.exact, plan->divisor[plan->axis[i]]);
+        pe_turn_frequency(&turn, dtype, element(out, i, dtype));
+    }
+}

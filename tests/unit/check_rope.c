@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rotary encodings against tests/golden/rope_values.h, which a script makes from the formulas alone: the
+ * frequencies of every scaling, section and axis, their cosines and sines near and far, and the facts that
+ * replies tell.
+ *
+ * float32 must have the very bits of the truth, float64 may be one unit in the last place off.
+ */
+#include "suites.h"
+
+#include "posenc.h"
+
+#include "golden/rope_values.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static struct pe_arena *arena;
+
+static void setup(void) {
+    struct pe_error err = {0};
+    arena = pe_arena_open((size_t)1 << 24, NULL, &err);
+}
+
+static void teardown(void) {
+    pe_arena_close(arena);
+}
+
+static struct pe_plan *plan_of(const struct rope_case *row) {
+    char name[60], value[300];
+    int used = 0;
+    struct pe_error err = {0};
+    struct pe_plan *plan = NULL;
+    struct pe_spec spec;
+    ck_assert_int_eq(pe_spec_init(arena, &spec, "rope", &err), PE_OK);
+    for (const char *at = row->params; sscanf(at, " %59[^=]=%299s%n", name, value, &used) == 2; at += used) {
+        ck_assert_msg(pe_spec_set(arena, &spec, name, value, &err) == PE_OK, "%s: %s: %s", row->params, name,
+                      err.text);
+    }
+    ck_assert_msg(pe_plan_open(&plan, &spec, &err) == PE_OK, "%s: %s: %s", row->params, err.path, err.text);
+    return plan;
+}
+
+static struct pe_rotary_result tables_of(const struct rope_case *row, const struct pe_plan *plan,
+                                         const struct rope_place *place, enum pe_dtype dtype) {
+    struct pe_error err = {0};
+    struct pe_work work;
+    struct pe_rotary_result out;
+    struct pe_positions positions = {.length = 1, .axes = place->axes, .list = place->position};
+    struct pe_rotary_args args = {.size = sizeof args,
+                                  .plan = plan,
+                                  .positions = &positions,
+                                  .keys = place->keys,
+                                  .outputs = PE_ROTARY_COS | PE_ROTARY_SIN | PE_ROTARY_INV_FREQ,
+                                  .dtype = dtype};
+    ck_assert_msg(pe_rotary_open(arena, &work, &out, &args, &err) == PE_OK, "%s: %s: %s", row->params,
+                  err.path, err.text);
+    ck_assert(pe_work_run(&work));
+    ck_assert_uint_eq(pe_tensor_count(&out.cos), row->n_pairs);
+    ck_assert_uint_eq(pe_tensor_count(&out.sin), row->n_pairs);
+    ck_assert_uint_eq(pe_tensor_count(&out.inv_freq), row->n_pairs);
+    return out;
+}
+
+/* ---- Bits ---------------------------------------------------------------------------------------------- */
+
+/* On one line: neighbours differ by 1. */
+static int64_t order_of(uint64_t bits) {
+    return bits >> 63 ? -(int64_t)(bits & INT64_MAX) : (int64_t)bits;
+}
+
+static void check_value(const struct rope_case *row, const char *what, double position, size_t pair,
+                        const struct rope_value *wanted, const struct pe_tensor *got) {
+    uint64_t float64;
+    uint32_t float32;
+    if (got->dtype == PE_DTYPE_F64) {
+        memcpy(&float64, (const double *)got->data + pair, sizeof float64);
+        int64_t apart = order_of(float64) - order_of(wanted->float64);
+        ck_assert_msg(apart >= -1 && apart <= 1, "%s: %s of pair %zu at %g: float64 %#llx, not %#llx",
+                      row->params, what, pair, position, (unsigned long long)float64,
+                      (unsigned long long)wanted->float64);
+        return;
+    }
+    memcpy(&float32, (const float *)got->data + pair, sizeof float32);
+    ck_assert_msg(float32 == wanted->float32, "%s: %s of pair %zu at %g: float32 %#x, not %#x", row->params,
+                  what, pair, position, float32, wanted->float32);
+}
+
+START_TEST(values_of_the_script) {
+    const struct rope_case *row = &rope_cases[_i];
+    struct pe_plan *plan = plan_of(row);
+    for (size_t i = 0; i < 2 * row->n_places; i++) {
+        const struct rope_place *place = &rope_places[row->first_place + i / 2];
+        struct pe_rotary_result got = tables_of(row, plan, place, i % 2 ? PE_DTYPE_F32 : PE_DTYPE_F64);
+        for (size_t pair = 0; pair < row->n_pairs; pair++) {
+            const struct rope_value *both = &rope_values[place->first + 2 * pair];
+            check_value(row, "inv_freq", 0, pair, &rope_values[row->first + pair], &got.inv_freq);
+            check_value(row, "cos", place->position[0], pair, &both[0], &got.cos);
+            check_value(row, "sin", place->position[0], pair, &both[1], &got.sin);
+        }
+    }
+    pe_plan_close(plan);
+}
+END_TEST
+
+/* ---- Facts --------------------------------------------------------------------------------------------- */
+
+static void check_fact(const struct rope_case *row, const struct pe_fact *fact, int number, double wanted) {
+    double got = fact->value[number];
+    ck_assert_msg(fabs(got - wanted) <= 2.3e-16 * fabs(wanted), "%s: %s is %.17g, not %.17g", row->params,
+                  fact->name, got, wanted);
+}
+
+START_TEST(facts_of_the_script) {
+    static const char *const names[] = {"attention_factor", "base_used", "softmax_scale", "correction_range"};
+    const struct rope_case *row = &rope_cases[_i];
+    struct pe_fact facts[PE_MAX_FACTS];
+    struct pe_plan *plan = plan_of(row);
+    size_t n = pe_plan_facts(plan, facts), n_known = 0;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < COUNT(names); k++) {
+            if (strcmp(facts[i].name, names[k]) == 0 && row->facts[k] != 0) {
+                check_fact(row, &facts[i], 0, row->facts[k]);
+                n_known++;
+            }
+        }
+        if (facts[i].n == 2) {
+            check_fact(row, &facts[i], 1, row->facts[4]);
+        }
+    }
+    for (size_t k = 0; k < COUNT(names); k++) {
+        n_known -= row->facts[k] != 0;
+    }
+    ck_assert_msg(n_known == 0, "%s: a fact is missing", row->params);
+    pe_plan_close(plan);
+}
+END_TEST
+
+Suite *rope_suite(void) {
+    Suite *suite = suite_create("rope");
+    TCase *golden = tcase_create("golden");
+    suite_add_tcase(suite, golden);
+    tcase_add_checked_fixture(golden, setup, teardown);
+    tcase_add_loop_test(golden, values_of_the_script, 0, (int)COUNT(rope_cases));
+    tcase_add_loop_test(golden, facts_of_the_script, 0, (int)COUNT(rope_cases));
+    return suite;
+}
