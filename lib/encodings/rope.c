@@ -228,6 +228,7 @@ static void resolve(void *data, void *plan_data) {
         rope_axes_resolve(&plan->rope_axes, params);
         params->rope_axes = &plan->rope_axes;
     }
+    params->layer_type = NULL; /* what hf_config says of it is in the other fields */
     params->rotary_dim = rope_width(params);
     params->base = rope_base(params);
     params->given |= UINT64_C(1) << ROPE_ROTARY_DIM;

@@ -174,6 +174,27 @@ void rope_axes_resolve(struct rope_axes *axes, const struct rope *params);
 /* Shares the pairs out to the axes, in place of one ladder for all. */
 void rope_axes_fill(struct rope_plan *plan, const struct rope *params);
 
+/* Layers of one type: the key of their base, and whether rope_scaling is for them. */
+struct rope_layer {
+    const char *type, *base;
+    double default_base;
+    bool scaled;
+};
+
+struct rope_family {
+    const char *model_type;
+    int layout;
+    const char *head_dim, *hidden, *heads; /* the width of a head, or what it is the quotient of */
+    const char *rotary_dim, *partial, *base;
+    double default_partial, default_base;
+    const char *nope; /* width of the part of a query that never turns and is a tensor of its own */
+    struct rope_layer layers[2]; /* none, or two types of them */
+};
+
+/* rope_family.c: NULL = none such; the names of all, in text, which is returned */
+const struct rope_family *rope_family_find(const char *model_type);
+const char *rope_family_names(char *text, size_t size);
+
 /* rope_config.c: sets the fields that hf_config says. May be called again. */
 int rope_config_adopt(struct rope *params, struct pe_error *err);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * rope from a model's own configuration (config.json of transformers), one row a family: which keys say the
- * width of a head, the base and the part that turns, and what the configuration does not say, the layout. The
+ * rope from a model's own configuration (config.json of transformers), by the rows of rope_family.c. The
  * scaling is read from rope_parameters, or from rope_scaling as it was called, by rope_scaling.c's own rows.
  *
  * Every key that is looked at is marked as used, and the reply lists the others: what was not understood is
@@ -13,85 +12,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Layers of one type: the key of their base, and whether rope_scaling is for them. */
-struct layer {
-    const char *type, *base;
-    double default_base;
-    bool scaled;
-};
-
-struct family {
-    const char *model_type;
-    int layout;
-    const char *head_dim, *hidden, *heads; /* the width of a head, or what it is the quotient of */
-    const char *rotary_dim, *partial, *base;
-    double default_partial, default_base;
-    const char *nope; /* width of the part of a query that never turns and is a tensor of its own */
-    struct layer layers[2];
-};
-
-#define USUAL(part)                                                                                          \
-    .head_dim = "head_dim", .hidden = "hidden_size", .heads = "num_attention_heads",                         \
-    .partial = "partial_rotary_factor", .default_partial = part, .base = "rope_theta", .default_base = 10000
-#define HALVES      .layout = ROPE_LAYOUT_HALVES, USUAL(1)
-#define INTERLEAVED .layout = ROPE_LAYOUT_INTERLEAVED, USUAL(1)
-#define DEEPSEEK                                                                                             \
-    .layout = ROPE_LAYOUT_INTERLEAVED, .head_dim = "qk_rope_head_dim", .nope = "qk_nope_head_dim",           \
-    .base = "rope_theta", .default_base = 10000, .default_partial = 1
-
-static const struct family families[] = {
-    {"llama", HALVES},
-    {"mistral", HALVES},
-    {"mistral3", HALVES},
-    {"mixtral", HALVES},
-    {"ministral", HALVES},
-    {"qwen2", HALVES},
-    {"qwen2_moe", HALVES},
-    {"qwen3", HALVES},
-    {"qwen3_moe", HALVES},
-    {"qwen2_vl", HALVES},
-    {"qwen2_vl_text", HALVES},
-    {"qwen2_5_vl", HALVES},
-    {"qwen2_5_vl_text", HALVES},
-    {"qwen3_vl", HALVES},
-    {"qwen3_vl_text", HALVES},
-    {"phi3", HALVES},
-    {"gemma", HALVES},
-    {"gemma2", HALVES},
-    {"gpt_oss", HALVES},
-    {"olmo2", HALVES},
-    {"granite", HALVES},
-    {"smollm3", HALVES},
-    {"cohere", INTERLEAVED},
-    {"glm4", INTERLEAVED},
-    {"gemma3_text", HALVES,
-     .layers = {{"full_attention", "rope_theta", 1000000, true},
-                {"sliding_attention", "rope_local_base_freq", 10000, false}}},
-    {"gemma3", HALVES,
-     .layers = {{"full_attention", "rope_theta", 1000000, true},
-                {"sliding_attention", "rope_local_base_freq", 10000, false}}},
-    {"modernbert", HALVES,
-     .layers = {{"full_attention", "global_rope_theta", 160000, true},
-                {"sliding_attention", "local_rope_theta", 10000, true}}},
-    {"gpt_neox", .layout = ROPE_LAYOUT_HALVES, .hidden = "hidden_size", .heads = "num_attention_heads",
-     .partial = "rotary_pct", .default_partial = 0.25, .base = "rotary_emb_base", .default_base = 10000},
-    {"gptj", .layout = ROPE_LAYOUT_INTERLEAVED, .hidden = "n_embd", .heads = "n_head",
-     .rotary_dim = "rotary_dim", .base = "rope_theta", .default_base = 10000, .default_partial = 1},
-    {"deepseek_v2", DEEPSEEK},
-    {"deepseek_v3", DEEPSEEK},
-    {"phi", .layout = ROPE_LAYOUT_HALVES, USUAL(0.5)},
-    {"stablelm", .layout = ROPE_LAYOUT_HALVES, USUAL(0.25)},
-};
-
 /* ---- Keys ---------------------------------------------------------------------------------------------- */
 
 /* One configuration being read. */
 struct reading {
     const struct pe_config *config;
-    const struct family *family;
-    const struct layer *layer; /* NULL: all layers are alike */
-    const char *within;        /* "" or "text_config." */
-    char scaling[96];          /* "rope_parameters.", "rope_scaling.full_attention." ...; "" = none */
+    const struct rope_family *family;
+    const struct rope_layer *layer; /* NULL: all layers are alike */
+    const char *within;             /* "" or "text_config." */
+    char scaling[96];               /* "rope_parameters.", "rope_scaling.full_attention." ...; "" = none */
 };
 
 #define PATH_SIZE 160
@@ -153,15 +82,6 @@ static bool has_prefix(const struct reading *reading, const char *prefix) {
 
 /* ---- The model ----------------------------------------------------------------------------------------- */
 
-static const struct family *family_find(const char *model_type) {
-    for (size_t i = 0; i < PE_COUNT(families); i++) {
-        if (strcmp(families[i].model_type, model_type) == 0) {
-            return &families[i];
-        }
-    }
-    return NULL;
-}
-
 static int family_read(struct reading *reading, struct pe_error *err) {
     const struct pe_config_item *inner = item_at(reading->config, "text_config.model_type");
     const struct pe_config_item *item = item_at(reading->config, "model_type");
@@ -173,21 +93,17 @@ static int family_read(struct reading *reading, struct pe_error *err) {
     if (item->kind != PE_CONFIG_TEXT) {
         return item_fail(item, "a string", err);
     }
-    reading->family = family_find(item->text);
+    reading->family = rope_family_find(item->text);
     if (reading->family) {
         return PE_OK;
     }
-    char names[280] = "";
-    for (size_t i = 0; i < PE_COUNT(families); i++) {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i ? " " : "", families[i].model_type);
-    }
+    char names[400];
     return pe_fail(err, PE_ERR_UNKNOWN_NAME, "hf_config.model_type", "\"%.40s\" is not known, known are %s",
-                   item->text, names);
+                   item->text, rope_family_names(names, sizeof names));
 }
 
 static int layer_fail(const struct reading *reading, const char *got, struct pe_error *err) {
-    const struct layer *layers = reading->family->layers;
+    const struct rope_layer *layers = reading->family->layers;
     const char *first = layers[0].type ? layers[0].type : "full_attention";
     const char *second = layers[1].type ? layers[1].type : "sliding_attention";
     if (!got) {
@@ -200,7 +116,7 @@ static int layer_fail(const struct reading *reading, const char *got, struct pe_
 /* Where the scaling of these layers is, and which layers. */
 static int layer_read(struct reading *reading, const struct rope *params, struct pe_error *err) {
     const char *type = params->layer_type;
-    const struct layer *layers = reading->family->layers;
+    const struct rope_layer *layers = reading->family->layers;
     for (int i = 0; i < 2 && layers[0].type && type; i++) {
         reading->layer = strcmp(layers[i].type, type) == 0 ? &layers[i] : reading->layer;
     }
@@ -238,7 +154,7 @@ static int adopt_whole(struct rope *params, int field, const char *name, int64_t
 }
 
 static int adopt_width(const struct reading *reading, struct rope *params, struct pe_error *err) {
-    const struct family *family = reading->family;
+    const struct rope_family *family = reading->family;
     double head, hidden, heads, part, rotary, nope;
     if (number_of(reading, "", family->head_dim, 0, &head, err) ||
         number_of(reading, "", family->hidden, 0, &hidden, err) ||
@@ -267,7 +183,7 @@ static int adopt_width(const struct reading *reading, struct rope *params, struc
 }
 
 static int adopt_base(const struct reading *reading, struct rope *params, struct pe_error *err) {
-    const struct family *family = reading->family;
+    const struct rope_family *family = reading->family;
     double base = reading->layer ? reading->layer->default_base : family->default_base;
     const char *key = reading->layer ? reading->layer->base : family->base;
     if (number_of(reading, "", key, base, &base, err) ||

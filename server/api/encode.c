@@ -7,6 +7,8 @@
 
 #include "config.h"
 
+#include <string.h>
+
 #define STREAM_FROM ((size_t)256 << 10) /* bytes of vectors from which a GET is streamed */
 
 struct encode_request {
@@ -101,6 +103,17 @@ static void first_rows(const void *state, size_t first, size_t n, void *out) {
 
 static void second_rows(const void *state, size_t first, size_t n, void *out) {
     pe_rotary_fill(&((const struct rotary_rows *)state)->rows, first, n, NULL, out);
+}
+
+/* An encoding that is added has vectors and nothing else. */
+static int wanted_vectors(const struct task *task, const struct pe_plan *plan, struct pe_error *err) {
+    for (size_t i = 0; i < task->common.wanted.n; i++) {
+        if (strcmp(task->common.wanted.v[i], "vectors") != 0) {
+            return pe_fail(err, PE_ERR_CHOICE, "return", "%s has vectors alone, %s is of rotary encodings",
+                           pe_plan_encoding(plan)->type, task->common.wanted.v[i]);
+        }
+    }
+    return PE_OK;
 }
 
 /* The tables asked for, by the form. */
@@ -223,7 +236,8 @@ static int encode_open(struct task *task, struct pe_error *err) {
         return pe_fail(err, PE_ERR_CONFLICT, request->trig_form ? "trig_form" : "role",
                        "is for rotary encodings, got %s", pe_plan_encoding(plan)->type);
     }
-    if (check_size(task, pe_positions_count(positions), pe_plan_width(plan), &large, err)) {
+    if (wanted_vectors(task, plan, err) ||
+        check_size(task, pe_positions_count(positions), pe_plan_width(plan), &large, err)) {
         return err->code;
     }
     if (task->stream_ok && large) {

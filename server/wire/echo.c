@@ -87,9 +87,10 @@ static void echo_scale(struct text *text, const struct pe_field *row, const stru
 static bool is_absent(const struct pe_field *fields, const struct pe_field *row, const void *base,
                       const void *member) {
     switch (row->kind) {
-    case PE_KIND_TEXT:
     case PE_KIND_CONFIG: /* what it says is in the other fields by now */
         return true;
+    case PE_KIND_TEXT:
+        return !*(const char *const *)member;
     case PE_KIND_TENSOR:
     case PE_KIND_OBJECT:
         return !*(const void *const *)member;

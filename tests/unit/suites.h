@@ -59,6 +59,7 @@
     X(reports_precision)  \
     X(reports_width)      \
     X(rope)               \
+    X(rows)               \
     X(safetensors)        \
     X(shift)              \
     X(sinusoidal)         \

@@ -51,7 +51,7 @@ static void fields_of_add(struct text *text, const char *of) {
 }
 
 static void list_add(struct text *text, const struct presets *presets, const char *list) {
-    static const char fields_of[] = "fields of ";
+    static const char fields_of[] = "fields of ", tensors_of[] = "tensors of ";
     if (strcmp(list, "types") == 0) {
         for (size_t i = 0; i < pe_encoding_count(); i++) {
             name_add(text, pe_encoding_at(i)->type, i);
@@ -68,6 +68,10 @@ static void list_add(struct text *text, const struct presets *presets, const cha
         fields_add(text, api_common_fields, api_common_n_fields);
     } else if (strcmp(list, "positions") == 0) {
         fields_add(text, pe_positions_fields, pe_positions_n_fields);
+    } else if (strncmp(list, tensors_of, sizeof tensors_of - 1) == 0) {
+        const struct api_op *op = api_op_find(list + sizeof tensors_of - 1);
+        ck_assert_msg(op && op->tensors, "there are no tensors of \"%s\"", list);
+        text_add(text, op->tensors, strlen(op->tensors));
     } else {
         ck_assert_msg(strncmp(list, fields_of, sizeof fields_of - 1) == 0, "no list is called \"%s\"", list);
         fields_of_add(text, list + sizeof fields_of - 1);

@@ -7,6 +7,7 @@
  *     {formats}       of replies               {common}     the fields that every operation takes
  *     {positions}     the fields of positions as an object
  *     {fields of X}   those of an encoding or an operation
+ *     {tensors of X}  that an operation can return
  *
  *     "must be one of {types}, got \"nope\""
  */
