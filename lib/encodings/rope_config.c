@@ -113,16 +113,20 @@ static int layer_fail(const struct reading *reading, const char *got, struct pe_
     return pe_fail(err, PE_ERR_CHOICE, "layer_type", "must be %s or %s, got \"%.60s\"", first, second, got);
 }
 
-/* Where the scaling of these layers is, and which layers. */
-static int layer_read(struct reading *reading, const struct rope *params, struct pe_error *err) {
-    const char *type = params->layer_type;
+/* The layers of this type; all, where the model's do not differ. */
+static int layer_read(struct reading *reading, const char *type, struct pe_error *err) {
     const struct rope_layer *layers = reading->family->layers;
-    for (int i = 0; i < 2 && layers[0].type && type; i++) {
+    if (!layers[0].type) {
+        return PE_OK;
+    }
+    for (int i = 0; i < 2 && type; i++) {
         reading->layer = strcmp(layers[i].type, type) == 0 ? &layers[i] : reading->layer;
     }
-    if (layers[0].type && !reading->layer) {
-        return layer_fail(reading, type, err);
-    }
+    return reading->layer ? PE_OK : layer_fail(reading, type, err);
+}
+
+/* Where the scaling of these layers is. */
+static int scaling_find(struct reading *reading, const char *type, struct pe_error *err) {
     bool by_layer = has_prefix(reading, "rope_parameters.full_attention.") ||
                     has_prefix(reading, "rope_parameters.sliding_attention.");
     if (by_layer) {
@@ -153,23 +157,32 @@ static int adopt_whole(struct rope *params, int field, const char *name, int64_t
     return PE_OK;
 }
 
+/* The width of a head: a number of its own, or what is left of the model's for each head. */
+static int head_width(const struct reading *reading, double *head, struct pe_error *err) {
+    const struct rope_family *family = reading->family;
+    double hidden, heads;
+    if (number_of(reading, "", family->head_dim, 0, head, err) ||
+        number_of(reading, "", family->hidden, 0, &hidden, err) ||
+        number_of(reading, "", family->heads, 0, &heads, err)) {
+        return err->code;
+    }
+    if (*head == 0 && !(hidden > 0 && heads > 0)) {
+        return missing_fail(reading, family->hidden ? family->hidden : family->head_dim,
+                            "the width of a head follows from it", err);
+    }
+    *head = *head == 0 ? floor(hidden / heads) : *head;
+    return PE_OK;
+}
+
 static int adopt_width(const struct reading *reading, struct rope *params, struct pe_error *err) {
     const struct rope_family *family = reading->family;
-    double head, hidden, heads, part, rotary, nope;
-    if (number_of(reading, "", family->head_dim, 0, &head, err) ||
-        number_of(reading, "", family->hidden, 0, &hidden, err) ||
-        number_of(reading, "", family->heads, 0, &heads, err) ||
-        number_of(reading, "", family->rotary_dim, 0, &rotary, err) ||
+    double head, part, rotary, nope;
+    if (head_width(reading, &head, err) || number_of(reading, "", family->rotary_dim, 0, &rotary, err) ||
         number_of(reading, "", family->nope, 0, &nope, err) ||
         number_of(reading, "", family->partial, family->default_partial, &part, err) ||
         number_of(reading, reading->scaling, "partial_rotary_factor", part, &part, err)) {
         return err->code;
     }
-    if (head == 0 && !(hidden > 0 && heads > 0)) {
-        return missing_fail(reading, family->head_dim && !family->hidden ? family->head_dim : family->hidden,
-                            "the width of a head follows from it", err);
-    }
-    head = head == 0 ? floor(hidden / heads) : head;
     if (nope > 0 &&
         adopt_whole(params, ROPE_QK_HEAD_DIM, "qk_head_dim", &params->qk_head_dim, head + nope, err)) {
         return err->code;
@@ -331,9 +344,9 @@ int rope_config_adopt(struct rope *params, struct pe_error *err) {
     if (own_scaling) {
         return pe_fail(err, PE_ERR_CONFLICT, "scaling", "is given beside hf_config, which says it already");
     }
-    if (family_read(&reading, err) || layer_read(&reading, params, err) ||
-        adopt_layout(&reading, params, err) || adopt_width(&reading, params, err) ||
-        adopt_base(&reading, params, err)) {
+    if (family_read(&reading, err) || layer_read(&reading, params->layer_type, err) ||
+        scaling_find(&reading, params->layer_type, err) || adopt_layout(&reading, params, err) ||
+        adopt_width(&reading, params, err) || adopt_base(&reading, params, err)) {
         return err->code;
     }
     if (!reading.scaling[0]) {

@@ -49,28 +49,41 @@ static int stream_turn(struct pe_reader *r, enum pe_stream_name name, const stru
     return PE_OK;
 }
 
+/* Positions of queries and keys, and which fields they are from. */
+struct sides {
+    struct pe_positions positions[2];
+    const char *field[2];
+};
+
+static struct sides sides_of(const struct pe_reader *r) {
+    const struct pe_attention_args *args = r->args;
+    const struct pe_attention *a = r->a;
+    const struct pe_positions *of_q = args->query_positions, *of_k = args->key_positions;
+    struct sides sides = {.field = {"query_positions", "key_positions"}};
+    if (args->embeddings && !of_q && of_k) { /* queries are keys: what is given for one holds for both */
+        of_q = of_k;
+        sides.field[0] = "key_positions";
+    } else if (args->embeddings && of_q && !of_k) {
+        of_k = of_q;
+        sides.field[1] = "query_positions";
+    }
+    sides.positions[0] = of_q ? *of_q : default_positions(a->queries, (double)a->keys - (double)a->queries);
+    sides.positions[1] = of_k ? *of_k : default_positions(a->keys, 0);
+    return sides;
+}
+
 int pe_reader_turn(struct pe_reader *r, struct pe_error *err) {
     const struct pe_attention_args *args = r->args;
-    struct pe_attention *a = r->a;
-    const struct pe_positions *of_q = args->query_positions, *of_k = args->key_positions;
-    struct pe_positions queries = default_positions(a->queries, (double)a->keys - (double)a->queries);
-    struct pe_positions keys = default_positions(a->keys, 0);
+    const struct pe_attention *a = r->a;
     struct pe_turns *turns[2];
     if (pe_plan_width(args->plan) != a->width) {
         return pe_fail(err, PE_ERR_SHAPE, args->q ? "q" : "w_q",
                        "has heads of width %zu, but the encoding has head_dim %zu", a->width,
                        pe_plan_width(args->plan));
     }
-    if (args->embeddings) { /* the queries are the keys: what is given for one holds for both */
-        of_q = of_q ? of_q : of_k;
-        of_k = of_k ? of_k : of_q;
-    }
-    queries = of_q ? *of_q : queries;
-    keys = of_k ? *of_k : keys;
-    if (side_turns(r, &turns[0], &queries, false,
-                   args->query_positions || !of_q ? "query_positions" : "key_positions", err) ||
-        side_turns(r, &turns[1], &keys, true,
-                   args->key_positions || !of_k ? "key_positions" : "query_positions", err)) {
+    struct sides sides = sides_of(r);
+    if (side_turns(r, &turns[0], &sides.positions[0], false, sides.field[0], err) ||
+        side_turns(r, &turns[1], &sides.positions[1], true, sides.field[1], err)) {
         return err->code;
     }
     return stream_turn(r, PE_STREAM_Q, turns[0], err) || stream_turn(r, PE_STREAM_K, turns[1], err)

@@ -157,28 +157,44 @@ static int axes_default(const struct pe_tensor *x, const char **axes, struct pe_
     return PE_OK;
 }
 
+/* The axis of a letter; NULL = no such letter. */
+static struct axis *axis_of(struct rotate *op, char letter) {
+    switch (letter) {
+    case 'b':
+        return &op->batch;
+    case 't':
+    case 'w':
+        return &op->time;
+    case 'h':
+        return &op->heads;
+    default:
+        return NULL;
+    }
+}
+
+static bool letters_fit(const char *axes, int rank) {
+    size_t length = strlen(axes);
+    bool image = strchr(axes, 'w') != NULL;
+    return length > 0 && length == (size_t)rank && axes[length - 1] == 'd' &&
+           (!image || (strstr(axes, "hw") && !strchr(axes, 't')));
+}
+
 /* Gives each letter its axis. An image's two become one of all its points, row by row. */
 static int axes_read(struct rotate *op, const struct pe_tensor *x, const char *axes, struct pe_error *err) {
-    bool image = strchr(axes, 'w') != NULL;
-    size_t stride = 1, length = strlen(axes);
-    if (length != (size_t)x->rank || axes[length - 1] != 'd' || (image && !strstr(axes, "hw")) ||
-        (image && strchr(axes, 't'))) {
+    size_t stride = 1;
+    if (!letters_fit(axes, x->rank)) {
         return axes_fail(axes, x, err);
     }
     op->batch = op->time = op->heads = (struct axis){0, 0};
-    for (size_t i = length - 1; i-- > 0;) {
-        char letter = axes[i];
-        struct axis *axis = letter == 'b'                    ? &op->batch
-                            : letter == 't' || letter == 'w' ? &op->time
-                            : letter == 'h'                  ? &op->heads
-                                                             : NULL;
+    for (size_t i = (size_t)x->rank - 1; i-- > 0;) {
+        struct axis *axis = axis_of(op, axes[i]);
         if (!axis || axis->stride) {
             return axes_fail(axes, x, err);
         }
         *axis = (struct axis){x->dim[i], stride};
         stride *= x->dim[i];
     }
-    if (image) { /* time is the columns, heads the rows */
+    if (strchr(axes, 'w')) { /* time is the columns, heads the rows */
         op->time.n *= op->heads.n;
         op->heads = (struct axis){0, 0};
     }
@@ -260,6 +276,20 @@ static int overflow_check(const struct rotate *op, const struct pe_operand *x, s
                    pe_dtype_name(op->dtype));
 }
 
+/* Positions in parts of about PART_ITEMS numbers. */
+static void work_fill(struct pe_work *work, struct rotate *op) {
+    size_t items = op->width * op->heads.n * (op->own_positions ? 1 : op->batch.n);
+    size_t n = items ? op->n_positions : 0;
+    op->part_positions = items && items < PART_ITEMS ? PART_ITEMS / items : 1;
+    *work = (struct pe_work){
+        .n_parts = n / op->part_positions + (n % op->part_positions != 0),
+        .cost_ns = (double)op->n_positions * (pe_encoding_row_ns(op->plan) + 1.5 * (double)items),
+        .state = op,
+        .run = rotate_part,
+        .stop = op->stop,
+    };
+}
+
 int pe_rotate_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *out,
                    const struct pe_apply_args *args, struct pe_error *err) {
     const struct pe_tensor *x = args->embeddings;
@@ -289,16 +319,6 @@ int pe_rotate_open(struct pe_arena *arena, struct pe_work *work, struct pe_tenso
     }
     op->x = operand.tensor.data;
     op->out = out->data;
-    size_t items = op->width * op->heads.n * (op->own_positions ? 1 : op->batch.n);
-    op->part_positions = items && items < PART_ITEMS ? PART_ITEMS / items : 1;
-    bool any = items > 0;
-    *work = (struct pe_work){
-        .n_parts =
-            any ? op->n_positions / op->part_positions + (op->n_positions % op->part_positions != 0) : 0,
-        .cost_ns = (double)op->n_positions * (pe_encoding_row_ns(op->plan) + 1.5 * (double)items),
-        .state = op,
-        .run = rotate_part,
-        .stop = err->stop,
-    };
+    work_fill(work, op);
     return PE_OK;
 }
