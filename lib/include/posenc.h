@@ -430,8 +430,9 @@ struct pe_attention_args {
     size_t heads;                 /* H; default 1 for embeddings, the heads of q otherwise */
     const struct pe_tensor *bias; /* added to the logits, may hold -infinity: [Tq, Tk], [H, Tq, Tk] or
                                      [B, H, Tq, Tk]; axes of size 1 before the last broadcast */
-    /* [T] or [B, T]. Default: keys 0..Tk-1 and queries Tk-Tq..Tk-1; with embeddings, whose queries and keys
-     * are the same tokens, one that is given stands for both. */
+    /* [T] or [B, T], for an encoding that takes them; PE_ERR_CONFLICT without one. Default: keys 0..Tk-1 and
+     * queries Tk-Tq..Tk-1; with embeddings, whose queries and keys are the same tokens, one that is given
+     * stands for both. */
     const struct pe_positions *query_positions, *key_positions;
     const struct pe_attention_mask *mask;
     const double *scale; /* of q.k, not of the bias; default 1/sqrt(d) */
