@@ -164,13 +164,25 @@ static void encode_pairs(const struct pe_plan_view *view, const struct pe_place 
     pe_phase_row(place, plan->turns + first, n, dtype, &out);
 }
 
+/* Is it the row of padding? */
+static bool is_padding(const struct sinusoidal *params, const struct pe_place *place) {
+    return (params->given >> FIELD_PADDING_IDX & 1) && pe_place_is(place, params->padding_idx);
+}
+
+static bool apart(const struct pe_plan_view *view, double position) {
+    const struct sinusoidal *params = view->params;
+    struct pe_place place;
+    pe_place_of(&place, position, params->position_scale, params->offset);
+    return is_padding(params, &place);
+}
+
 static void encode_row(const struct pe_plan_view *view, double position, enum pe_dtype dtype, char *row) {
     const struct sinusoidal *params = view->params;
     const struct plan *plan = view->data;
     size_t size = pe_dtype_size(dtype), used = plan->n_first + plan->n_second;
     struct pe_place place;
     pe_place_of(&place, position, params->position_scale, params->offset);
-    if ((params->given >> FIELD_PADDING_IDX & 1) && pe_place_is(&place, params->padding_idx)) {
+    if (is_padding(params, &place)) {
         used = 0;
     }
     memset(row + used * size, 0, (view->width - used) * size); /* all bits zero is +0 in every element type */
@@ -233,6 +245,7 @@ const struct pe_encoding pe_sinusoidal = {
     .width = width,
     .plan_bytes = plan_bytes,
     .plan = make_plan,
+    .apart = apart,
     .encode = encode,
     .shift_pairs = shift_pairs,
     .shift = shift,

@@ -327,6 +327,8 @@ PE_API struct pe_plan *pe_plan_share(struct pe_plan *plan); /* one more referenc
 PE_API void pe_plan_close(struct pe_plan *plan);            /* NULL is allowed */
 PE_API const struct pe_encoding_info *pe_plan_encoding(const struct pe_plan *plan);
 PE_API size_t pe_plan_bytes(const struct pe_plan *plan); /* of memory that it takes */
+/* The least and the largest position that the encoding takes. */
+PE_API void pe_plan_bounds(const struct pe_plan *plan, double *min, double *max);
 PE_API size_t pe_plan_width(const struct pe_plan *plan); /* width of a vector; 0 where there is none */
 
 /* ---- Work: what an operation still has to compute ------------------------------------------------------ */
@@ -468,7 +470,7 @@ struct pe_shift_result {
     bool exact;                /* the map holds at every position; else it is the best fit to these */
     struct pe_tensor blocks;   /* exact: [D/2, 2, 2], each acting on its pair of columns */
     struct pe_tensor matrix;   /* [D, D] with matrix . PE(p) = PE(p + distance) */
-    struct pe_tensor residual; /* the largest |matrix . PE(p) - PE(p + distance)| */
+    struct pe_tensor residual; /* the largest |matrix . PE(p) - PE(p + distance)|, but where one is padding */
     struct pe_tensor rms;      /* the root of their mean square */
 };
 

@@ -80,10 +80,22 @@ static void rows_encode(const struct shift *op, const struct pe_positions *posit
 
 struct misses {
     double most, squares;
+    size_t rows;
 };
+
+/* Does the row say anything about the map? Not where one of its two vectors is zeros for padding. */
+static bool row_counts(const struct shift *op, size_t row) {
+    bool (*apart)(const struct pe_plan_view *, double) = pe_plan_row(op->plan)->apart;
+    const struct pe_plan_view *view = pe_plan_view(op->plan);
+    double from, to;
+    pe_positions_read(&op->from, row, 1, &from);
+    pe_positions_read(&op->to, row, 1, &to);
+    return !apart || !(apart(view, from) || apart(view, to));
+}
 
 /* |mapped - after| of one row. */
 static void misses_add(struct misses *misses, const double *mapped, const double *after, size_t width) {
+    misses->rows++;
     for (size_t i = 0; i < width; i++) {
         double off = fabs(mapped[i] - after[i]);
         misses->most = off > misses->most ? off : misses->most;
@@ -104,11 +116,13 @@ static void residuals(const struct shift *op) {
             if (pe_stop_asked(op->stop)) {
                 return;
             }
-            (op->fit ? fitted_map : exact_map)(op, op->before + i * width, mapped);
-            misses_add(&misses, mapped, op->after + i * width, width);
+            if (row_counts(op, first + i)) {
+                (op->fit ? fitted_map : exact_map)(op, op->before + i * width, mapped);
+                misses_add(&misses, mapped, op->after + i * width, width);
+            }
         }
     }
-    double count = (double)op->n * (double)width;
+    double count = (double)misses.rows * (double)width;
     *op->residual = misses.most;
     *op->rms = count > 0 ? sqrt(misses.squares / count) : 0;
 }
