@@ -79,7 +79,7 @@ UNIT_OBJ := $(UNIT_SRC:%.c=$(B)/%.o)
 OBJ := $(LIB_OBJ) $(SERVER_OBJ) $(MAIN_OBJ) $(UNIT_OBJ)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(filter tests/fuzz/fuzz_%,$(FUZZ_SRC)))
-TOOL_SRC := $(wildcard tests/exact/*.c tests/bench/*.c) $(FUZZ_SRC)
+TOOL_SRC := $(wildcard tests/exact/*.c tests/bench/*.c tests/load/*.c) $(FUZZ_SRC)
 
 # ---- Build ---------------------------------------------------------------------------------------------------
 .DEFAULT_GOAL := all
@@ -142,6 +142,9 @@ $(B)/unit: $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ)
 
 $(B)/exact: $(B)/tests/exact/exact.o $(LIB_OBJ)
 	@$(LINK) -o $@ $^ -lmpfr -lgmp $(LIB_LIBS)
+
+$(B)/load: $(B)/tests/load/load.o
+	@$(LINK) -o $@ $^
 
 $(B)/bench-%: $(B)/tests/bench/%.o $(SERVER_OBJ) $(LIB_OBJ)
 	@$(LINK) -o $@ $^ $(SERVER_LIBS)
@@ -206,6 +209,13 @@ bench: $(BENCH)                 ## speed, measured on this machine
 	@printf '%-28s %12s   %s\n' what time against
 	@set -e; for program in $(BENCH); do $$program; done
 
+load: $(B)/load                 ## the load generator build/FLAVOUR/load; called without arguments it says how
+
+# Long: some ten minutes, and a tenth of the requests under a sanitizer.
+soak: server                    ## a daemon under many right and wrong requests (FLAVOUR=asan SEED=7 SOAK_REQUESTS=... SOAK_MUTATIONS=...)
+	@SEED=$(SEED) SOAK_REQUESTS=$(SOAK_REQUESTS) SOAK_MUTATIONS=$(SOAK_MUTATIONS) SOAK_CLIENTS=$(SOAK_CLIENTS) \
+	    $(PYTHON) tests/soak/soak.py $(B)/posencd
+
 cov: ONLY = cov
 cov: test                       ## which lines and errors the tests reach: at least 95 % of lib, 85 % of server
 
@@ -265,5 +275,5 @@ help:                           ## this list
 	    awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
 force:
-.PHONY: all lib server unit objects replays fuzzers syntax run test check-quick exact fuzz golden bench cov lint \
+.PHONY: all lib server unit objects replays fuzzers syntax run test check-quick exact fuzz golden bench load soak cov lint \
         tidy format install uninstall docker image-check clean help force
