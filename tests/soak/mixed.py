@@ -121,7 +121,7 @@ def encode(rng, n, pool):
     kinds = ["type=sinusoidal", "encoding=tensor2tensor", "encoding=fairseq", "type=random&seed=5"]
     kind = rng.choice(kinds + ["type=naive"] if dtype != "float16" else kinds)  # naive vectors exceed what float16 holds
     n = min(n, 1 << 20) if "random" in kind else n
-    each = SIZES[dtype] if form not in ("json", "csv") else 20
+    each = SIZES[dtype] if form not in ("json", "csv") else 32  # as much as a number may take
     width = min(rng.choice([1, 2, 6, 33, 64, 512, 4096]), max(1, n // each))
     rows = max(1, min(n, LIMIT * 3 // 4) // (each * width))
     start = rng.choice([0, -5, 1 << 20, (1 << 53) - rows])
