@@ -151,14 +151,14 @@ static int make_plan(struct pe_plan_view *view, struct pe_error *err) {
     return PE_OK;
 }
 
-/* Pairs first..first+n-1 of one row, with or without the second kind. */
+/* Pairs first..first+n-1 of one row: all of them have the second kind, or none. */
 static void encode_pairs(const struct pe_plan_view *view, const struct pe_place *place, size_t first,
-                         size_t n, bool second, enum pe_dtype dtype, char *row) {
+                         size_t n, enum pe_dtype dtype, char *row) {
     const struct sinusoidal *params = view->params;
     const struct plan *plan = view->data;
     size_t size = pe_dtype_size(dtype);
     char *kind[2] = {row + (first * plan->step) * size,
-                     second ? row + (plan->second + first * plan->step) * size : NULL};
+                     first < plan->n_second ? row + (plan->second + first * plan->step) * size : NULL};
     bool swap = params->order == ORDER_COS_SIN;
     struct pe_phase_out out = {.sin = kind[swap], .cos = kind[!swap], .step = plan->step};
     pe_phase_row(place, plan->turns + first, n, dtype, &out);
@@ -189,8 +189,8 @@ static void encode_row(const struct pe_plan_view *view, double position, enum pe
     if (used == 0) {
         return;
     }
-    encode_pairs(view, &place, 0, plan->n_second, true, dtype, row);
-    encode_pairs(view, &place, plan->n_second, plan->n_first - plan->n_second, false, dtype, row);
+    encode_pairs(view, &place, 0, plan->n_second, dtype, row);
+    encode_pairs(view, &place, plan->n_second, plan->n_first - plan->n_second, dtype, row);
 }
 
 static void encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
