@@ -67,7 +67,7 @@ INC_server := -Ilib/include -Iserver
 INC_tests := -Ilib/include -Ilib -Iserver -Itests
 
 # ---- Sources -------------------------------------------------------------------------------------------------
-LIB_SRC := $(wildcard $(patsubst %,lib/%/*.c,core kernels encodings ops formats lab))
+LIB_SRC := $(wildcard $(patsubst %,lib/%/*.c,core kernels encodings ops formats))
 SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c server/*/*.c))
 MAIN_SRC := $(wildcard server/main.c)
 UNIT_SRC := $(wildcard tests/unit/*.c tests/properties/*.c tests/faults/*.c)
@@ -220,7 +220,7 @@ cov: ONLY = cov
 cov: test                       ## which lines and errors the tests reach: at least 95 % of lib, 85 % of server
 
 # ---- Source --------------------------------------------------------------------------------------------------
-lint:                           ## format, warnings, layers, symbols, sizes (ONLY="includes text": only those)
+lint:                           ## format, warnings, layers, symbols, sizes, shape (ONLY="includes text": only those)
 	@.ci/setup build test lint
 	+@tests/rules/lint.sh $(ONLY)
 
@@ -231,7 +231,7 @@ tidy:                           ## clang-tidy (.clang-tidy) over lib and server:
 
 format:                         ## clang-format all C files in place
 	@.ci/setup lint
-	@find lib server tests -name node_modules -prune -o -name '*.[ch]' -print | xargs -r clang-format-14 -i
+	@find lib server tests -name '*.[ch]' | xargs -r clang-format-14 -i
 
 # ---- Install and ship ----------------------------------------------------------------------------------------
 # The configuration goes to share/posenc as an example, so that installing again never overwrites a changed one.
@@ -260,10 +260,12 @@ uninstall:                      ## remove what install put there
 	rm -f $(INCDIR)/posenc.h $(INCDIR)/posenc_fields.h
 	rm -rf $(SHAREDIR)
 
-docker:                         ## build the image posenc:latest with docker
+docker:                         ## build the image posenc:latest (needs docker)
+	@command -v docker >/dev/null || { echo "docker: needs docker: https://docs.docker.com/engine/install/, or" \
+	    "podman build -t posenc:latest ."; exit 1; }
 	docker build -t posenc:latest .
 
-image-check:                    ## build the image for real and try it (Debian, root; no docker engine, no registry needed)
+image-check:                    ## build the image for real and try it (Debian, root; needs no docker)
 	@.ci/setup image
 	@docker/image-check
 
