@@ -457,6 +457,11 @@ struct pe_attention_result {
 PE_API int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_attention_result *result,
                              const struct pe_attention_args *args, struct pe_error *err) PE_CHECKED;
 
+/* Most of the work of shift, which is one part that cannot be shared: positions times width where the map is
+ * exact, positions times width squared where it is fitted. */
+#define PE_SHIFT_ITEMS_MAX (UINT64_C(1) << 24)
+#define PE_SHIFT_WORK_MAX  (UINT64_C(1) << 28)
+
 struct pe_shift_args {
     size_t size;
     const struct pe_plan *plan;
