@@ -49,7 +49,7 @@ stage_exact() {
 http() { # FLAVOUR: the black-box tests tests/http/*.py, each given the daemon (_*.py are their helpers)
     local script result=0
     ls tests/http/[!_]*.py >/dev/null 2>&1 || return 77
-    build "$1" server || return 1
+    build "$1" server load || return 1
     for script in tests/http/[!_]*.py; do
         counted timeout 900 "$python" "$script" "build/$1/posencd" && continue
         echo "$script: FAILED"
