@@ -248,7 +248,7 @@ install: all                    ## into PREFIX (/usr/local), under DESTDIR if gi
 	install -m 755 build/release/libposenc.so $(LIBDIR)/libposenc.so.$(VERSION)
 	ln -sfn libposenc.so.$(VERSION) $(LIBDIR)/libposenc.so.0
 	ln -sfn libposenc.so.0 $(LIBDIR)/libposenc.so
-	install -m 644 lib/include/posenc.h lib/include/posenc_fields.h $(INCDIR)
+	install -m 644 $(wildcard lib/include/*.h) $(INCDIR)
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(LIB_LIBS)|' lib/posenc.pc.in \
 	    > $(LIBDIR)/pkgconfig/posenc.pc
 	$(if $(CONFIG),install -m 644 $(CONFIG) $(SHAREDIR))
@@ -257,7 +257,7 @@ install: all                    ## into PREFIX (/usr/local), under DESTDIR if gi
 uninstall:                      ## remove what install put there
 	rm -f $(BINDIR)/posencd $(LIBDIR)/libposenc.a $(LIBDIR)/libposenc.so $(LIBDIR)/libposenc.so.0
 	rm -f $(LIBDIR)/libposenc.so.$(VERSION) $(LIBDIR)/pkgconfig/posenc.pc
-	rm -f $(INCDIR)/posenc.h $(INCDIR)/posenc_fields.h
+	rm -f $(patsubst lib/include/%,$(INCDIR)/%,$(wildcard lib/include/*.h))
 	rm -rf $(SHAREDIR)
 
 docker:                         ## build the image posenc:latest (needs docker)

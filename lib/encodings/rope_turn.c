@@ -32,8 +32,8 @@ int rope_admit(const struct pe_plan_view *view, const struct pe_positions *posit
     const struct rope *params = view->params;
     bool text = positions->axes == 1 && !params->rope_axes; /* M-RoPE: a text's t, h and w are the same */
     if (positions->axes != plan->axes && !text) {
-        return pe_fail(err, PE_ERR_SHAPE, "", "have %d coordinates each, this encoding takes %d%s",
-                       positions->axes, plan->axes,
+        return pe_fail(err, PE_ERR_SHAPE, "", "have %d coordinate%s each, this encoding takes %d%s",
+                       positions->axes, positions->axes > 1 ? "s" : "", plan->axes,
                        plan->axes > 1 && !params->rope_axes ? ", or one that stands for all" : "");
     }
     return plan->rates ? growth_check(plan, positions, PE_DTYPE_F64, GROWTH_MOST, err) : PE_OK;

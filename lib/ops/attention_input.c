@@ -30,13 +30,20 @@ static int positions_check(const struct pe_reader *r, struct pe_error *err) {
                    "no encoding takes these positions: give one that does, or leave them out");
 }
 
-int pe_reader_positions(const struct pe_reader *r, struct pe_error *err) {
+int pe_reader_positions(struct pe_reader *r, struct pe_error *err) {
+    static const char *const fields[] = {"query_positions", "key_positions"};
     const struct pe_attention *a = r->a;
-    const struct pe_positions *of_q = r->args->query_positions, *of_k = r->args->key_positions;
-    size_t batch = a->batched ? a->batch : 0;
-    if ((of_q && pe_positions_fit(of_q, batch, a->queries, "query_positions", err)) ||
-        (of_k && pe_positions_fit(of_k, batch, a->keys, "key_positions", err))) {
-        return err->code;
+    const struct pe_positions *const given[] = {r->args->query_positions, r->args->key_positions};
+    const size_t batch = a->batched ? a->batch : 0, length[] = {a->queries, a->keys};
+    for (int i = 0; i < 2; i++) {
+        if (!given[i]) {
+            continue;
+        }
+        r->suited[i] = pe_positions_for(r->args->plan, given[i], batch, length[i]);
+        r->positions[i] = &r->suited[i];
+        if (pe_positions_fit(&r->suited[i], batch, length[i], fields[i], err)) {
+            return err->code;
+        }
     }
     return positions_check(r, err);
 }

@@ -18,13 +18,16 @@ struct pe_reader {
     double largest[PE_STREAM_COUNT];
     unsigned outputs;
     bool adds, rotary; /* what the encoding does */
+    /* Of queries and of keys, as the encoding takes them; NULL = not given. */
+    const struct pe_positions *positions[2];
+    struct pe_positions suited[2];
 };
 
 /* A posted tensor in the type of the arithmetic. */
 int pe_reader_operand(const struct pe_reader *r, struct pe_operand *out, const struct pe_tensor *in,
                       const char *field, struct pe_error *err);
 /* Are the posted positions as many as the queries and the keys? */
-int pe_reader_positions(const struct pe_reader *r, struct pe_error *err);
+int pe_reader_positions(struct pe_reader *r, struct pe_error *err);
 /* attention_turn.c: queries and keys that were read become turned ones. */
 int pe_reader_turn(struct pe_reader *r, struct pe_error *err);
 /* attention_embed.c: embeddings, encoding and weights. */

@@ -11,11 +11,39 @@ static struct pe_positions default_positions(size_t length, double start) {
     return (struct pe_positions){.length = length, .axes = 1, .start = start, .step = 1};
 }
 
-static int side_turns(struct pe_reader *r, struct pe_turns **out, const struct pe_positions *positions,
-                      bool keys, const char *field, struct pe_error *err) {
+/* Positions of queries and keys, and which fields they are from. */
+struct sides {
+    struct pe_positions positions[2];
+    const char *field[2];
+    bool given[2];
+};
+
+static struct sides sides_of(const struct pe_reader *r) {
+    const struct pe_attention *a = r->a;
+    const struct pe_positions *of_q = r->positions[0], *of_k = r->positions[1];
+    struct sides sides = {.field = {"query_positions", "key_positions"}};
+    if (r->args->embeddings && !of_q && of_k) { /* queries are keys: what is given for one holds for both */
+        of_q = of_k;
+        sides.field[0] = "key_positions";
+    } else if (r->args->embeddings && of_q && !of_k) {
+        of_k = of_q;
+        sides.field[1] = "query_positions";
+    }
+    sides.given[0] = of_q != NULL;
+    sides.given[1] = of_k != NULL;
+    sides.positions[0] = of_q ? *of_q : default_positions(a->queries, (double)a->keys - (double)a->queries);
+    sides.positions[1] = of_k ? *of_k : default_positions(a->keys, 0);
+    return sides;
+}
+
+static int side_turns(struct pe_reader *r, struct pe_turns **out, const struct sides *sides, bool keys,
+                      struct pe_error *err) {
     const struct pe_plan *plan = r->args->plan;
+    const struct pe_positions *positions = &sides->positions[keys];
+    const char *field = sides->field[keys];
     struct pe_turns *turns = pe_arena_array(r->arena, 1, sizeof *turns, err);
-    if (!turns || pe_positions_admit(plan, positions, PE_DTYPE_F64, field, err)) {
+    if (!turns || (sides->given[keys] ? pe_positions_admit : pe_positions_admit_default)(
+                      plan, positions, PE_DTYPE_F64, field, err)) {
         return err->code;
     }
     *out = turns;
@@ -49,29 +77,6 @@ static int stream_turn(struct pe_reader *r, enum pe_stream_name name, const stru
     return PE_OK;
 }
 
-/* Positions of queries and keys, and which fields they are from. */
-struct sides {
-    struct pe_positions positions[2];
-    const char *field[2];
-};
-
-static struct sides sides_of(const struct pe_reader *r) {
-    const struct pe_attention_args *args = r->args;
-    const struct pe_attention *a = r->a;
-    const struct pe_positions *of_q = args->query_positions, *of_k = args->key_positions;
-    struct sides sides = {.field = {"query_positions", "key_positions"}};
-    if (args->embeddings && !of_q && of_k) { /* queries are keys: what is given for one holds for both */
-        of_q = of_k;
-        sides.field[0] = "key_positions";
-    } else if (args->embeddings && of_q && !of_k) {
-        of_k = of_q;
-        sides.field[1] = "query_positions";
-    }
-    sides.positions[0] = of_q ? *of_q : default_positions(a->queries, (double)a->keys - (double)a->queries);
-    sides.positions[1] = of_k ? *of_k : default_positions(a->keys, 0);
-    return sides;
-}
-
 int pe_reader_turn(struct pe_reader *r, struct pe_error *err) {
     const struct pe_attention_args *args = r->args;
     const struct pe_attention *a = r->a;
@@ -82,8 +87,7 @@ int pe_reader_turn(struct pe_reader *r, struct pe_error *err) {
                        pe_plan_width(args->plan));
     }
     struct sides sides = sides_of(r);
-    if (side_turns(r, &turns[0], &sides.positions[0], false, sides.field[0], err) ||
-        side_turns(r, &turns[1], &sides.positions[1], true, sides.field[1], err)) {
+    if (side_turns(r, &turns[0], &sides, false, err) || side_turns(r, &turns[1], &sides, true, err)) {
         return err->code;
     }
     return stream_turn(r, PE_STREAM_Q, turns[0], err) || stream_turn(r, PE_STREAM_K, turns[1], err)

@@ -159,6 +159,17 @@ int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *po
     return pe_error_poll(err); /* a search that was stopped finds nothing */
 }
 
+int pe_positions_admit_default(const struct pe_plan *plan, const struct pe_positions *positions,
+                               enum pe_dtype dtype, const char *field, struct pe_error *err) {
+    struct pe_error trial = {.stop = err->stop};
+    if (pe_plan_axes(plan) > 1 && pe_positions_admit(plan, positions, dtype, field, &trial) == PE_ERR_SHAPE) {
+        return pe_fail(err, PE_ERR_MISSING, field,
+                       "is missing, %s takes %d coordinates for each position here",
+                       pe_plan_encoding(plan)->type, pe_plan_axes(plan));
+    }
+    return pe_positions_admit(plan, positions, dtype, field, err);
+}
+
 int pe_plan_axes(const struct pe_plan *plan) {
     const struct pe_encoding *row = pe_plan_row(plan);
     return row->axes ? row->axes(pe_plan_view(plan)) : 1;
@@ -172,4 +183,14 @@ void pe_positions_suit(const struct pe_plan *plan, struct pe_positions *position
         positions->batch = 0;
         positions->axes = axes;
     }
+}
+
+struct pe_positions pe_positions_for(const struct pe_plan *plan, const struct pe_positions *given,
+                                     size_t batch, size_t length) {
+    struct pe_positions positions = *given;
+    bool fits = given->batch == batch && given->length == length;
+    if (plan) {
+        pe_positions_suit(plan, &positions);
+    }
+    return fits && positions.length != length ? *given : positions;
 }

@@ -38,12 +38,19 @@ int pe_encoding_unsupported(const struct pe_encoding *row, const char *cannot, s
 int pe_plan_axes(const struct pe_plan *plan);
 /* A rough cost of one vector. */
 double pe_encoding_row_ns(const struct pe_plan *plan);
+/* Positions as the encoding takes them, for sequences of this length: a list of lists is rows [T, axes], but
+ * where only [B, T] fits. */
+struct pe_positions pe_positions_for(const struct pe_plan *plan, const struct pe_positions *given,
+                                     size_t batch, size_t length);
 /* The positions for n rows [batch, length]: PE_ERR_SHAPE at `field` otherwise. batch 0: no such axis. */
 int pe_positions_fit(const struct pe_positions *positions, size_t batch, size_t length, const char *field,
                      struct pe_error *err);
 /* Does the encoding take these positions, and do its vectors fit the dtype? Errors are at `field`. */
 int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                        const char *field, struct pe_error *err);
+/* The same for positions that were not given, but are 0, 1, 2 ... */
+int pe_positions_admit_default(const struct pe_plan *plan, const struct pe_positions *positions,
+                               enum pe_dtype dtype, const char *field, struct pe_error *err);
 /* Is every |value| of the vectors of these positions, which were admitted, below limit? false also when
  * `stop` asked for an end. */
 bool pe_encoding_below(const struct pe_plan *plan, const struct pe_positions *positions, double limit,

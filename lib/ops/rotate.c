@@ -70,6 +70,15 @@ static void turn_position(const struct rotate *op, size_t position, const struct
     }
 }
 
+/* R^T / m from m R. Powers of two come out exactly, so xPos may grow beyond where a square is a number. */
+static void turn_back(double *cos, double *sin) {
+    int exponent;
+    frexp(fabs(*cos) > fabs(*sin) ? *cos : *sin, &exponent);
+    double c = ldexp(*cos, -exponent), s = ldexp(*sin, -exponent), square = c * c + s * s;
+    *cos = ldexp(c / square, -exponent);
+    *sin = ldexp(-s / square, -exponent);
+}
+
 static void rotate_position(const struct rotate *op, size_t position, const struct pe_pairs *pairs) {
     const struct pe_encoding *row = pe_plan_row(op->plan);
     double cos[PIECE], sin[PIECE], coordinates[PE_MAX_AXES];
@@ -80,9 +89,7 @@ static void rotate_position(const struct rotate *op, size_t position, const stru
         struct pe_angles angles = {.first = first, .n = n, .cos = cos, .sin = sin, .step = 1};
         row->angles(pe_plan_view(op->plan), &spot, PE_DTYPE_F64, &angles);
         for (size_t i = 0; i < n && op->inverse; i++) {
-            double square = cos[i] * cos[i] + sin[i] * sin[i];
-            cos[i] /= square;
-            sin[i] /= -square;
+            turn_back(&cos[i], &sin[i]);
         }
         struct piece piece = {first, {cos, sin, n, pairs->step, pairs->apart}};
         turn_position(op, position, &piece, pairs);
@@ -227,9 +234,8 @@ static int positions_read(struct pe_arena *arena, struct rotate *op, const struc
     const struct pe_tensor *x = args->embeddings;
     op->positions = (struct pe_positions){.length = op->time.n, .axes = 1, .step = 1};
     if (args->positions) {
-        op->positions = *args->positions;
-        pe_positions_suit(op->plan, &op->positions);
         size_t batch = op->batch.stride ? op->batch.n : 0;
+        op->positions = pe_positions_for(op->plan, args->positions, batch, op->time.n);
         if (pe_positions_fit(&op->positions, batch, op->time.n, "positions", err)) {
             return err->code;
         }
@@ -239,7 +245,8 @@ static int positions_read(struct pe_arena *arena, struct rotate *op, const struc
     }
     op->own_positions = op->positions.batch != 0;
     op->n_positions = op->time.n * (op->own_positions ? op->batch.n : 1);
-    return pe_positions_admit(op->plan, &op->positions, op->real, "positions", err);
+    return (args->positions ? pe_positions_admit : pe_positions_admit_default)(op->plan, &op->positions,
+                                                                               op->real, "positions", err);
 }
 
 /* ---- Opening ------------------------------------------------------------------------------------------- */

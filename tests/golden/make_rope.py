@@ -481,9 +481,9 @@ def main():
     print("/* cos, sin, cos, sin ... of the pairs are values[first] ... */")
     print("static const struct rope_place {\n    double position[4];\n    int axes;\n    bool keys;\n    size_t first;\n"
           "} rope_places[] = {")
-    print(lines(places, 3) + "\n};")
+    print(lines(places, 4) + "\n};")
     print("static const struct rope_value {\n    uint64_t float64;\n    uint32_t float32;\n} rope_values[] = {")
-    print(lines([f"{{{bits(v, 'float64'):#x},{bits(v, 'float32'):#x}}}," for v in numbers], 24) + "\n};")
+    print(lines([f"{{{bits(v, 'float64'):#x},{bits(v, 'float32'):#x}}}," for v in numbers], 32) + "\n};")
     print(f"{len(cases)} cases, {len(places)} positions, {len(numbers)} values", file=sys.stderr)
     print("torch " + torch.__version__ if torch else "no torch here: numpy alone is the second source", file=sys.stderr)
     for key, count in sorted(agreed.items()):

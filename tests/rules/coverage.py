@@ -54,7 +54,7 @@ def error_places(lines):
 
 
 def all_codes():
-    with open(os.path.join(ROOT, "lib", "include", "posenc.h"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "lib", "include", "posenc_types.h"), encoding="utf-8") as file:
         names = re.findall(r"^    (PE_ERR_[A-Z_]+),", file.read(), re.M)
     return [name for name in names if name != "PE_ERR_COUNT"]
 

@@ -59,6 +59,8 @@
     X(reports_precision)  \
     X(reports_width)      \
     X(rope)               \
+    X(rotary)             \
+    X(rotary_attention)   \
     X(rows)               \
     X(safetensors)        \
     X(shift)              \
