@@ -87,6 +87,9 @@ static const struct pe_field fields[] = {
     [ROPE_LAYER_TYPE] =
         {PE_FIELD(rope, layer_type),
          .doc = "Of hf_config: which layers, where they differ: full_attention or sliding_attention."},
+    [ROPE_ARITHMETIC] = {PE_FIELD(rope, arithmetic), .choices = pe_arithmetic_choices, .def = "exact",
+                         .doc = "Exact, or angles replayed as deployed code computes them: what a trained "
+                                "model saw."},
 };
 
 bool rope_given(const struct rope *params, int field) {
@@ -192,7 +195,7 @@ static int check(const void *data, struct pe_error *err) {
     const struct rope *params = data;
     if (width_check(params, err) || sections_check(params, err) || one_of_check(params, err) ||
         (params->scaling && rope_scaling_check(params, err)) ||
-        (params->rope_axes && rope_axes_check(params, err))) {
+        (params->rope_axes && rope_axes_check(params, err)) || rope_replay_check(params, err)) {
         return err->code;
     }
     return PE_OK;
@@ -207,7 +210,7 @@ static size_t width(const void *params) {
 static size_t plan_bytes(const void *data) {
     const struct rope *params = data;
     size_t n = (size_t)rope_width(params) / 2;
-    size_t each = sizeof(struct pe_turn) + 1 + (params->xpos ? sizeof(struct pe_wide) : 0);
+    size_t each = sizeof(struct pe_turn) + sizeof(float) + 1 + (params->xpos ? sizeof(struct pe_wide) : 0);
     return sizeof(struct rope_plan) + n * each;
 }
 
@@ -257,7 +260,7 @@ static size_t facts(const struct pe_plan_view *view, struct pe_fact *out) {
 
 static double row_cost_ns(const struct pe_plan_view *view) {
     const struct rope_plan *plan = view->data;
-    return 60 + (plan->rates ? 400 : 24) * (double)plan->n_pairs;
+    return 60 + (plan->rates ? 400 : rope_exact(view) ? 24 : 80) * (double)plan->n_pairs;
 }
 
 const struct pe_encoding pe_rope = {
@@ -277,6 +280,7 @@ const struct pe_encoding pe_rope = {
     .plan_bytes = plan_bytes,
     .resolve = resolve,
     .plan = rope_plan_fill,
+    .exact = rope_exact,
     .admit = rope_admit,
     .fits = rope_fits,
     .encode = rope_encode,

@@ -7,6 +7,7 @@
 #define PE_ROPE_H
 
 #include "core/ladder.h"
+#include "core/replay.h"
 #include "encodings/encoding.h"
 
 /* The order of rope.c's rows. */
@@ -25,7 +26,8 @@ enum {
     ROPE_XPOS,
     ROPE_QK_HEAD_DIM,
     ROPE_HF_CONFIG,
-    ROPE_LAYER_TYPE
+    ROPE_LAYER_TYPE,
+    ROPE_ARITHMETIC
 };
 
 /* The types of scaling, and the order of its rows. Which type takes which is in rope_scaling.c's table. */
@@ -87,6 +89,7 @@ struct rope {
     int64_t qk_head_dim;
     struct pe_config hf_config;
     const char *layer_type;
+    int arithmetic; /* enum pe_arithmetic */
     /* What hf_config becomes. */
     struct rope_scaling adopted;
     double config_part;
@@ -129,9 +132,10 @@ struct rope_plan {
     struct rope_scaling scaling; /* resolved */
     struct rope_xpos xpos;
     struct rope_axes rope_axes;
-    struct pe_wide *rates;  /* xPos [n_pairs]: ln(zeta)/scale_base; NULL = none */
-    unsigned char *axis;    /* [n_pairs]: the coordinate that turns it */
-    struct pe_turn turns[]; /* [n_pairs] */
+    struct pe_replay replay; /* not used where the arithmetic is exact */
+    struct pe_wide *rates;   /* xPos [n_pairs]: ln(zeta)/scale_base; NULL = none */
+    unsigned char *axis;     /* [n_pairs]: the coordinate that turns it */
+    struct pe_turn turns[];  /* [n_pairs] */
 };
 
 /* rope.c: was a field given; the width that turns; the base */
@@ -140,6 +144,7 @@ int64_t rope_width(const struct rope *params);
 double rope_base(const struct rope *params);
 
 /* rope_turn.c: hooks */
+bool rope_exact(const struct pe_plan_view *view); /* not a replay */
 int rope_plan_fill(struct pe_plan_view *view, struct pe_error *err);
 int rope_admit(const struct pe_plan_view *view, const struct pe_positions *positions, struct pe_error *err);
 int rope_fits(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
@@ -167,6 +172,10 @@ void rope_scaling_resolve(struct rope_scaling *scaling);
 
 /* rope_stretch.c: the frequencies of one axis, and the plan's facts */
 void rope_scaling_fill(struct rope_plan *plan, const struct rope *params);
+
+/* rope_replay.c: may this be replayed; float32 frequencies into rates [n_pairs] */
+int rope_replay_check(const struct rope *params, struct pe_error *err);
+int rope_replay_fill(struct rope_plan *plan, const struct rope *params, float *rates, struct pe_error *err);
 
 /* rope_axes.c */
 int rope_axes_check(const struct rope *params, struct pe_error *err);

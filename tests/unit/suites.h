@@ -12,6 +12,7 @@
 #define SUITES(X)         \
     X(apply)              \
     X(arena)              \
+    X(arithmetic)         \
     X(attention)          \
     X(attention_errors)   \
     X(buffers)            \
