@@ -78,10 +78,10 @@ static const struct pe_field fields[] = {
                    .doc = "Vision: every axis of an image turns a share of the pairs."},
     [ROPE_XPOS] = {OBJECT(xpos, xpos_fields, rope_xpos),
                    .doc = "xPos: queries decay and keys grow with position."},
-    [ROPE_QK_HEAD_DIM] = {PE_FIELD(rope, qk_head_dim), .min = 1, .max = 65536,
-                          .doc =
-                              "Width of the whole query, of which the softmax takes the root, where that is "
-                              "not head_dim: 192 for DeepSeek-V3 [head_dim]."},
+    [ROPE_QK_HEAD_DIM] =
+        {PE_FIELD(rope, qk_head_dim), .min = 1, .max = 65536,
+         .doc = "What the softmax takes the root of, where that is not head_dim: 192, the whole "
+                "query, for DeepSeek-V3, query_pre_attn_scalar for Gemma [head_dim]."},
     [ROPE_HF_CONFIG] = {PE_FIELD(rope, hf_config),
                         .doc = "A model's config.json as it is; it says all of the above but seq_len."},
     [ROPE_LAYER_TYPE] =
@@ -111,7 +111,7 @@ int64_t rope_width(const struct rope *params) {
     if (part == 0 && scaling) {
         part = scaling->partial_rotary_factor;
     }
-    return part == 0 || (scaling && rope_scaling_keeps_width(scaling))
+    return part == 0 || (scaling && rope_scaling_keeps_width(scaling->rope_type))
                ? params->head_dim
                : (int64_t)(part * (double)params->head_dim);
 }
@@ -123,7 +123,9 @@ static int width_check(const struct rope *params, struct pe_error *err) {
     const char *field = params->rotary_dim          ? "rotary_dim"
                         : width == params->head_dim ? "head_dim"
                                                     : "partial_rotary_factor";
-    if (params->rotary_dim && params->partial_rotary_factor != 0 &&
+    bool part = !params->scaling ||
+                !rope_scaling_keeps_width(((const struct rope_scaling *)params->scaling)->rope_type);
+    if (params->rotary_dim && params->partial_rotary_factor != 0 && part &&
         params->rotary_dim != (int64_t)(params->partial_rotary_factor * (double)params->head_dim)) {
         return pe_fail(err, PE_ERR_CONFLICT, "rotary_dim",
                        "is %lld, but partial_rotary_factor %g of head_dim %lld is %lld",
@@ -188,7 +190,12 @@ static int one_of_check(const struct rope *params, struct pe_error *err) {
 
 static int adopt(void *data, struct pe_error *err) {
     struct rope *params = data;
-    return params->hf_config.n ? rope_config_adopt(params, err) : PE_OK;
+    if (params->hf_config.n) {
+        return rope_config_adopt(params, err);
+    }
+    return params->layer_type
+               ? pe_fail(err, PE_ERR_CONFLICT, "layer_type", "is of hf_config, which is not given")
+               : PE_OK;
 }
 
 static int check(const void *data, struct pe_error *err) {

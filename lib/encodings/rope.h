@@ -89,10 +89,8 @@ struct rope {
     int64_t qk_head_dim;
     struct pe_config hf_config;
     const char *layer_type;
-    int arithmetic; /* enum pe_arithmetic */
-    /* What hf_config becomes. */
-    struct rope_scaling adopted;
-    double config_part;
+    int arithmetic;              /* enum pe_arithmetic */
+    struct rope_scaling adopted; /* what hf_config becomes */
 };
 
 enum { ROPE_LAYOUT_HALVES = 1, ROPE_LAYOUT_INTERLEAVED };
@@ -164,14 +162,15 @@ void rope_frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void
 int rope_scaling_check(const struct rope *params, struct pe_error *err);
 int rope_scaling_type(const char *name); /* 0 = none such */
 bool rope_scaling_takes(int type, int key);
-/* What models' code takes from beside the scaling: its longest and original context (0 = not there), the part
- * that turns. */
-void rope_scaling_complete(struct rope_scaling *scaling, double most, double original, double part);
-bool rope_scaling_keeps_width(const struct rope_scaling *scaling);
+bool rope_scaling_needs(int type, int key);
+/* All of the head is in the formula, whatever part of it turns. */
+bool rope_scaling_keeps_width(int type);
 void rope_scaling_resolve(struct rope_scaling *scaling);
 
 /* rope_stretch.c: the frequencies of one axis, and the plan's facts */
 void rope_scaling_fill(struct rope_plan *plan, const struct rope *params);
+/* The attention factor that mscale and mscale_all_dim make, both above 0. */
+double rope_scaling_quotient(const struct rope_scaling *scaling);
 
 /* rope_replay.c: may this be replayed; float32 frequencies into rates [n_pairs] */
 int rope_replay_check(const struct rope *params, struct pe_error *err);
