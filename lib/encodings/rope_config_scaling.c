@@ -19,17 +19,12 @@
 
 #define FIELDS rope_scaling_fields
 
-/* Rows are asked for by name: their order is rope_scaling.c's own. */
-static int key_of(const char *name) {
-    return (int)(pe_field_find(FIELDS, ROPE_SCALING_N_FIELDS, name) - FIELDS);
+static bool has(const struct rope_scaling *scaling, int key) {
+    return (scaling->given & ROPE_BIT(key)) != 0;
 }
 
-static bool has(const struct rope_scaling *scaling, const char *name) {
-    return scaling->given >> key_of(name) & 1;
-}
-
-static void drop(struct rope_scaling *scaling, const char *name, double *member) {
-    scaling->given &= ~(UINT64_C(1) << key_of(name));
+static void drop(struct rope_scaling *scaling, int key, double *member) {
+    scaling->given &= ~ROPE_BIT(key);
     *member = 0;
 }
 
@@ -45,15 +40,14 @@ static int type_named(const char *name) {
 }
 
 /* What is said here of the encoding, whatever the type. */
-static bool is_common(const char *name) {
-    return strcmp(name, "rope_theta") == 0 || strcmp(name, "partial_rotary_factor") == 0;
+static bool is_common(int key) {
+    return key == ROPE_KEY_ROPE_THETA || key == ROPE_KEY_PARTIAL;
 }
 
 /* An object without a type may only hold what every type has. */
 static int untyped(struct rope_reading *reading, struct pe_error *err) {
     for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
-        const char *name = FIELDS[key].name;
-        if (!is_common(name) && rope_config_find(reading, reading->scaling, name)) {
+        if (!is_common(key) && rope_config_find(reading, reading->scaling, FIELDS[key].name)) {
             return rope_config_missing(reading, reading->scaling, "rope_type",
                                        "it tells how the rest is read", err);
         }
@@ -62,7 +56,7 @@ static int untyped(struct rope_reading *reading, struct pe_error *err) {
 }
 
 int rope_config_type(struct rope_reading *reading, struct pe_error *err) {
-    reading->type = rope_scaling_type("default");
+    reading->type = ROPE_TYPE_DEFAULT;
     if (!reading->scaling[0]) {
         return PE_OK;
     }
@@ -168,10 +162,10 @@ static int member_read(const struct rope_reading *reading, const struct pe_confi
  * counts. */
 static int members_read(const struct rope_reading *reading, struct rope_scaling *out,
                         struct pe_config_item *items[ROPE_SCALING_N_FIELDS], struct pe_error *err) {
-    bool dynamic = reading->type == rope_scaling_type("dynamic");
+    bool dynamic = reading->type == ROPE_TYPE_DYNAMIC;
     for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
         const struct pe_field *row = &FIELDS[key];
-        bool from_beside = dynamic && strcmp(row->name, "original_max_position_embeddings") == 0;
+        bool from_beside = dynamic && key == ROPE_KEY_ORIGINAL;
         bool takes = rope_scaling_takes(reading->type, key) && !from_beside;
         items[key] = takes ? rope_config_find(reading, reading->scaling, row->name) : NULL;
         if (items[key] && member_read(reading, items[key], row, out, err)) {
@@ -184,23 +178,23 @@ static int members_read(const struct rope_reading *reading, struct rope_scaling 
 /* Leaves what takes part: an attention factor wins over what it would be made of. */
 static void settle(const struct rope_reading *reading, struct rope_scaling *scaling,
                    struct pe_config_item *items[ROPE_SCALING_N_FIELDS]) {
-    bool attention = has(scaling, "attention_factor");
+    bool attention = has(scaling, ROPE_KEY_ATTENTION);
     bool quotient = !attention && scaling->mscale > 0 && scaling->mscale_all_dim > 0;
     bool deepseek = reading->family->scales_softmax && scaling->mscale_all_dim > 0;
-    if (reading->type == rope_scaling_type("longrope") && attention) {
-        drop(scaling, "factor", &scaling->factor);
+    if (reading->type == ROPE_TYPE_LONGROPE && attention) {
+        drop(scaling, ROPE_KEY_FACTOR, &scaling->factor);
     }
     if (quotient && !deepseek) {
-        rope_config_use(items[key_of("mscale")]);
-        rope_config_use(items[key_of("mscale_all_dim")]);
+        rope_config_use(items[ROPE_KEY_MSCALE]);
+        rope_config_use(items[ROPE_KEY_MSCALE_ALL]);
         scaling->attention_factor = rope_scaling_quotient(scaling);
-        scaling->given |= UINT64_C(1) << key_of("attention_factor");
+        scaling->given |= ROPE_BIT(ROPE_KEY_ATTENTION);
     }
     if (!quotient || !deepseek) {
-        drop(scaling, "mscale", &scaling->mscale);
+        drop(scaling, ROPE_KEY_MSCALE, &scaling->mscale);
     }
     if (!deepseek) {
-        drop(scaling, "mscale_all_dim", &scaling->mscale_all_dim);
+        drop(scaling, ROPE_KEY_MSCALE_ALL, &scaling->mscale_all_dim);
     }
     for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
         if (items[key] && (scaling->given >> key & 1)) {
@@ -224,19 +218,18 @@ static int length_beside(const struct rope_reading *reading, const char *key, st
     }
     rope_config_use(length.item);
     scaling->original_max_position_embeddings = (int64_t)length.value;
-    scaling->given |= UINT64_C(1) << key_of("original_max_position_embeddings");
+    scaling->given |= ROPE_BIT(ROPE_KEY_ORIGINAL);
     return PE_OK;
 }
 
 static int original_complete(const struct rope_reading *reading, struct rope_scaling *scaling,
                              struct pe_error *err) {
-    static const char *const row = "original_max_position_embeddings";
-    bool dynamic = reading->type == rope_scaling_type("dynamic");
-    const char *key = dynamic ? "max_position_embeddings" : row;
-    if (!rope_scaling_takes(reading->type, key_of(row)) || has(scaling, row)) {
+    bool dynamic = reading->type == ROPE_TYPE_DYNAMIC;
+    const char *key = dynamic ? "max_position_embeddings" : FIELDS[ROPE_KEY_ORIGINAL].name;
+    if (!rope_scaling_takes(reading->type, ROPE_KEY_ORIGINAL) || has(scaling, ROPE_KEY_ORIGINAL)) {
         return PE_OK;
     }
-    if (length_beside(reading, key, scaling, err) || has(scaling, row)) {
+    if (length_beside(reading, key, scaling, err) || has(scaling, ROPE_KEY_ORIGINAL)) {
         return err->code;
     }
     return rope_config_missing(reading, dynamic ? "" : reading->scaling, key,
@@ -245,10 +238,10 @@ static int original_complete(const struct rope_reading *reading, struct rope_sca
 
 static int factor_complete(const struct rope_reading *reading, struct rope_scaling *scaling,
                            struct pe_error *err) {
-    bool longrope = reading->type == rope_scaling_type("longrope");
-    bool derives = longrope || reading->type == rope_scaling_type("yarn");
+    bool longrope = reading->type == ROPE_TYPE_LONGROPE;
+    bool derives = longrope || reading->type == ROPE_TYPE_YARN;
     struct rope_figure most;
-    if (!derives || has(scaling, "factor") || (longrope && has(scaling, "attention_factor"))) {
+    if (!derives || has(scaling, ROPE_KEY_FACTOR) || (longrope && has(scaling, ROPE_KEY_ATTENTION))) {
         return PE_OK;
     }
     if (rope_config_number(reading, "", "max_position_embeddings", 0, &most, err)) {
@@ -260,7 +253,7 @@ static int factor_complete(const struct rope_reading *reading, struct rope_scali
     }
     rope_config_use(most.item);
     double factor = most.value / (double)scaling->original_max_position_embeddings;
-    return pe_field_set_real(FIELDS, &FIELDS[key_of("factor")], scaling, factor, err)
+    return pe_field_set_real(FIELDS, &FIELDS[ROPE_KEY_FACTOR], scaling, factor, err)
                ? at_scaling(reading, err)
                : PE_OK;
 }
@@ -309,6 +302,18 @@ static bool is_same(const struct pe_field *row, const struct rope_scaling *a, co
     }
 }
 
+/* What is wrong with a row of the request's own scaling; NULL: nothing. The base and the part that turns may
+ * be said elsewhere. */
+static const char *disagreement(int key, const struct rope_scaling *own, const struct rope_scaling *told) {
+    bool given = has(own, key), known = is_common(key) ? given : has(told, key);
+    if (given && known) {
+        return is_same(&FIELDS[key], own, told) ? NULL : "differs from what hf_config gives";
+    }
+    return given   ? "is there, but hf_config does not give it"
+           : known ? "is missing, but hf_config gives it"
+                   : NULL;
+}
+
 /* The request's own scaling says what the configuration says, once the defaults of both are filled in. */
 static int scaling_agrees(const struct rope *params, const struct rope_scaling *told_as_read, double part,
                           struct pe_error *err) {
@@ -318,15 +323,10 @@ static int scaling_agrees(const struct rope *params, const struct rope_scaling *
     told.rope_theta = params->base;
     told.partial_rotary_factor = part;
     for (int key = 0; key < ROPE_SCALING_N_FIELDS; key++) {
-        const struct pe_field *row = &FIELDS[key];
-        bool own_has = own.given >> key & 1, told_has = told.given >> key & 1;
-        const char *fault = own_has == told_has || is_common(row->name) ? NULL
-                            : own_has ? "is there, but hf_config does not give it"
-                                      : "is missing, but hf_config gives it";
-        fault = !fault && own_has && !is_same(row, &own, &told) ? "differs from what hf_config gives" : fault;
+        const char *fault = disagreement(key, &own, &told);
         if (fault) {
             char path[80];
-            snprintf(path, sizeof path, "scaling.%s", row->name);
+            snprintf(path, sizeof path, "scaling.%s", FIELDS[key].name);
             return pe_fail(err, PE_ERR_CONFLICT, path, "%s", fault);
         }
     }
@@ -352,7 +352,7 @@ static int scaling_read(const struct rope_reading *reading, struct rope_scaling 
     if (rope_scaling_keeps_width(out->rope_type)) {
         rope_config_use(part->item);
         out->partial_rotary_factor = part->value;
-        out->given |= UINT64_C(1) << key_of("partial_rotary_factor");
+        out->given |= ROPE_BIT(ROPE_KEY_PARTIAL);
     }
     return PE_OK;
 }
@@ -366,7 +366,7 @@ int rope_config_scaling(const struct rope_reading *reading, struct rope *params,
         return err->code;
     }
     params->adopted = told;
-    params->scaling = reading->type == rope_scaling_type("default") ? NULL : &params->adopted;
+    params->scaling = reading->type == ROPE_TYPE_DEFAULT ? NULL : &params->adopted;
     if (params->scaling) {
         params->given |= UINT64_C(1) << ROPE_SCALING;
     }

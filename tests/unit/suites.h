@@ -60,6 +60,7 @@
     X(reports_precision)  \
     X(reports_width)      \
     X(rope)               \
+    X(rope_config)        \
     X(safetensors)        \
     X(shift)              \
     X(sinusoidal)         \
