@@ -205,6 +205,6 @@ void log_request(const struct log *log, const struct log_request *request) {
     pair_text(&line, "trace_id", trace ? trace_id : NULL, 32);
     pair_text(&line, "error", request->error, MAX_TEXT);
     pair_text(&line, "field", request->field, MAX_TEXT);
-    pair_text(&line, "detail", request->detail, 320);
+    pair_text(&line, "detail", request->detail, 512);
     line_end(&line, log);
 }

@@ -7,8 +7,6 @@
  */
 #include "core/ladder.h"
 
-#include <string.h>
-
 /* base^(-num/den). */
 static struct pe_wide power(const struct pe_wide *base, uint32_t num, uint32_t den) {
     struct pe_wide exponent;
@@ -48,19 +46,9 @@ void pe_ladder_fill(struct pe_turn *turns, size_t n, double base, uint32_t num, 
     }
 }
 
-/* To a double first, but to odd: when digits are cut, its last bit becomes 1, so that the rounding to a
- * narrower type neither sees a tie that is none nor misses one. */
 void pe_turn_frequency(const struct pe_turn *turn, enum pe_dtype dtype, void *out) {
-    struct pe_wide omega, back, rest;
+    struct pe_wide omega;
     pe_wide_mul(&omega, &turn->exact, &pe_wide_2pi);
-    double value = dtype == PE_DTYPE_F64 ? pe_wide_nearest(&omega) : pe_wide_double(&omega);
-    back = pe_wide_of(value);
-    pe_wide_sub(&rest, &omega, &back);
-    if (dtype != PE_DTYPE_F64 && rest.sign != 0) {
-        uint64_t bits;
-        memcpy(&bits, &value, sizeof bits);
-        bits |= 1;
-        memcpy(&value, &bits, sizeof value);
-    }
+    double value = dtype == PE_DTYPE_F64 ? pe_wide_nearest(&omega) : pe_wide_odd(&omega);
     pe_dtype_store(dtype, &value, 1, out);
 }

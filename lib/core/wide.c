@@ -250,6 +250,19 @@ double pe_wide_nearest(const struct pe_wide *a) {
     return high + pe_wide_double(&rest); /* rounds once: the sum of both is the number but for 2^-106 of it */
 }
 
+double pe_wide_odd(const struct pe_wide *a) {
+    double value = pe_wide_double(a);
+    struct pe_wide back = pe_wide_of(value), rest;
+    pe_wide_sub(&rest, a, &back);
+    if (rest.sign != 0) {
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        bits |= 1;
+        memcpy(&value, &bits, sizeof value);
+    }
+    return value;
+}
+
 uint64_t pe_wide_top(const struct pe_wide *a) {
     return (uint64_t)a->limb[N - 1] << 32 | a->limb[N - 2];
 }

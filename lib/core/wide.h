@@ -37,6 +37,9 @@ void pe_wide_div(struct pe_wide *out, const struct pe_wide *a, const struct pe_w
 double pe_wide_double(const struct pe_wide *a);
 /* The nearest double, ties to even, for 2^-1000 <= |a| < 2^1023, and 0. */
 double pe_wide_nearest(const struct pe_wide *a);
+/* Cut to a double, whose last bit becomes 1 when digits were cut: rounded on to a narrower type, it neither
+ * sees a tie that is none nor misses one. 2^-1000 <= |a| < 2^1024, and 0. */
+double pe_wide_odd(const struct pe_wide *a);
 /* The top 64 bits of the mantissa; 0 for zero. */
 uint64_t pe_wide_top(const struct pe_wide *a);
 /* floor(|a| * 2^shift) into m [4], least significant first, for |a| * 2^shift < 2^256. Returns whether that

@@ -52,6 +52,9 @@ struct pe_encoding {
     void (*resolve)(void *params, void *data);
     /* Precomputes into view->data. NULL: nothing to do. */
     int (*plan)(struct pe_plan_view *view, struct pe_error *err);
+    /* Are the vectors those of the formula, or a replay of less exact arithmetic, for which what follows from
+     * the formula (`shift`) holds only nearly? NULL: they are. */
+    bool (*exact)(const struct pe_plan_view *view);
     /* Are these positions allowed (finite and |p| <= 2^53 already hold)? The path is relative to the
      * positions: "" or "[3]". NULL: any are. */
     int (*admit)(const struct pe_plan_view *view, const struct pe_positions *positions, struct pe_error *err);

@@ -78,15 +78,18 @@ static const struct pe_field fields[] = {
                    .doc = "Vision: every axis of an image turns a share of the pairs."},
     [ROPE_XPOS] = {OBJECT(xpos, xpos_fields, rope_xpos),
                    .doc = "xPos: queries decay and keys grow with position."},
-    [ROPE_QK_HEAD_DIM] = {PE_FIELD(rope, qk_head_dim), .min = 1, .max = 65536,
-                          .doc =
-                              "Width of the whole query, of which the softmax takes the root, where that is "
-                              "not head_dim: 192 for DeepSeek-V3 [head_dim]."},
+    [ROPE_QK_HEAD_DIM] =
+        {PE_FIELD(rope, qk_head_dim), .min = 1, .max = 65536,
+         .doc = "What the softmax takes the root of, where that is not head_dim: 192, the whole "
+                "query, for DeepSeek-V3, query_pre_attn_scalar for Gemma [head_dim]."},
     [ROPE_HF_CONFIG] = {PE_FIELD(rope, hf_config),
                         .doc = "A model's config.json as it is; it says all of the above but seq_len."},
     [ROPE_LAYER_TYPE] =
         {PE_FIELD(rope, layer_type),
          .doc = "Of hf_config: which layers, where they differ: full_attention or sliding_attention."},
+    [ROPE_ARITHMETIC] = {PE_FIELD(rope, arithmetic), .choices = pe_arithmetic_choices, .def = "exact",
+                         .doc = "Exact, or angles replayed as deployed code computes them: what a trained "
+                                "model saw."},
 };
 
 bool rope_given(const struct rope *params, int field) {
@@ -108,7 +111,7 @@ int64_t rope_width(const struct rope *params) {
     if (part == 0 && scaling) {
         part = scaling->partial_rotary_factor;
     }
-    return part == 0 || (scaling && rope_scaling_keeps_width(scaling))
+    return part == 0 || (scaling && rope_scaling_keeps_width(scaling->rope_type))
                ? params->head_dim
                : (int64_t)(part * (double)params->head_dim);
 }
@@ -120,7 +123,9 @@ static int width_check(const struct rope *params, struct pe_error *err) {
     const char *field = params->rotary_dim          ? "rotary_dim"
                         : width == params->head_dim ? "head_dim"
                                                     : "partial_rotary_factor";
-    if (params->rotary_dim && params->partial_rotary_factor != 0 &&
+    bool part = !params->scaling ||
+                !rope_scaling_keeps_width(((const struct rope_scaling *)params->scaling)->rope_type);
+    if (params->rotary_dim && params->partial_rotary_factor != 0 && part &&
         params->rotary_dim != (int64_t)(params->partial_rotary_factor * (double)params->head_dim)) {
         return pe_fail(err, PE_ERR_CONFLICT, "rotary_dim",
                        "is %lld, but partial_rotary_factor %g of head_dim %lld is %lld",
@@ -185,14 +190,19 @@ static int one_of_check(const struct rope *params, struct pe_error *err) {
 
 static int adopt(void *data, struct pe_error *err) {
     struct rope *params = data;
-    return params->hf_config.n ? rope_config_adopt(params, err) : PE_OK;
+    if (params->hf_config.n) {
+        return rope_config_adopt(params, err);
+    }
+    return params->layer_type
+               ? pe_fail(err, PE_ERR_CONFLICT, "layer_type", "is of hf_config, which is not given")
+               : PE_OK;
 }
 
 static int check(const void *data, struct pe_error *err) {
     const struct rope *params = data;
     if (width_check(params, err) || sections_check(params, err) || one_of_check(params, err) ||
         (params->scaling && rope_scaling_check(params, err)) ||
-        (params->rope_axes && rope_axes_check(params, err))) {
+        (params->rope_axes && rope_axes_check(params, err)) || rope_replay_check(params, err)) {
         return err->code;
     }
     return PE_OK;
@@ -207,7 +217,7 @@ static size_t width(const void *params) {
 static size_t plan_bytes(const void *data) {
     const struct rope *params = data;
     size_t n = (size_t)rope_width(params) / 2;
-    size_t each = sizeof(struct pe_turn) + 1 + (params->xpos ? sizeof(struct pe_wide) : 0);
+    size_t each = sizeof(struct pe_turn) + sizeof(float) + 1 + (params->xpos ? sizeof(struct pe_wide) : 0);
     return sizeof(struct rope_plan) + n * each;
 }
 
@@ -258,7 +268,7 @@ static size_t facts(const struct pe_plan_view *view, struct pe_fact *out) {
 
 static double row_cost_ns(const struct pe_plan_view *view) {
     const struct rope_plan *plan = view->data;
-    return 60 + (plan->rates ? 400 : 24) * (double)plan->n_pairs;
+    return 60 + (plan->rates ? 400 : rope_exact(view) ? 24 : 80) * (double)plan->n_pairs;
 }
 
 const struct pe_encoding pe_rope = {
@@ -278,6 +288,7 @@ const struct pe_encoding pe_rope = {
     .plan_bytes = plan_bytes,
     .resolve = resolve,
     .plan = rope_plan_fill,
+    .exact = rope_exact,
     .admit = rope_admit,
     .fits = rope_fits,
     .encode = rope_encode,

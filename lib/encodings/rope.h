@@ -7,6 +7,7 @@
 #define PE_ROPE_H
 
 #include "core/ladder.h"
+#include "core/replay.h"
 #include "encodings/encoding.h"
 
 /* The order of rope.c's rows. */
@@ -25,7 +26,8 @@ enum {
     ROPE_XPOS,
     ROPE_QK_HEAD_DIM,
     ROPE_HF_CONFIG,
-    ROPE_LAYER_TYPE
+    ROPE_LAYER_TYPE,
+    ROPE_ARITHMETIC
 };
 
 /* The types of scaling, and the order of its rows. Which type takes which is in rope_scaling.c's table. */
@@ -87,9 +89,8 @@ struct rope {
     int64_t qk_head_dim;
     struct pe_config hf_config;
     const char *layer_type;
-    /* What hf_config becomes. */
-    struct rope_scaling adopted;
-    double config_part;
+    int arithmetic;              /* enum pe_arithmetic */
+    struct rope_scaling adopted; /* what hf_config becomes */
 };
 
 enum { ROPE_LAYOUT_HALVES = 1, ROPE_LAYOUT_INTERLEAVED };
@@ -129,9 +130,10 @@ struct rope_plan {
     struct rope_scaling scaling; /* resolved */
     struct rope_xpos xpos;
     struct rope_axes rope_axes;
-    struct pe_wide *rates;  /* xPos [n_pairs]: ln(zeta)/scale_base; NULL = none */
-    unsigned char *axis;    /* [n_pairs]: the coordinate that turns it */
-    struct pe_turn turns[]; /* [n_pairs] */
+    struct pe_replay replay; /* not used where the arithmetic is exact */
+    struct pe_wide *rates;   /* xPos [n_pairs]: ln(zeta)/scale_base; NULL = none */
+    unsigned char *axis;     /* [n_pairs]: the coordinate that turns it */
+    struct pe_turn turns[];  /* [n_pairs] */
 };
 
 /* rope.c: was a field given; the width that turns; the base */
@@ -140,6 +142,7 @@ int64_t rope_width(const struct rope *params);
 double rope_base(const struct rope *params);
 
 /* rope_turn.c: hooks */
+bool rope_exact(const struct pe_plan_view *view); /* not a replay */
 int rope_plan_fill(struct pe_plan_view *view, struct pe_error *err);
 int rope_admit(const struct pe_plan_view *view, const struct pe_positions *positions, struct pe_error *err);
 int rope_fits(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
@@ -159,41 +162,25 @@ void rope_frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void
 int rope_scaling_check(const struct rope *params, struct pe_error *err);
 int rope_scaling_type(const char *name); /* 0 = none such */
 bool rope_scaling_takes(int type, int key);
-/* What models' code takes from beside the scaling: its longest and original context (0 = not there), the part
- * that turns. */
-void rope_scaling_complete(struct rope_scaling *scaling, double most, double original, double part);
-bool rope_scaling_keeps_width(const struct rope_scaling *scaling);
+bool rope_scaling_needs(int type, int key);
+/* All of the head is in the formula, whatever part of it turns. */
+bool rope_scaling_keeps_width(int type);
 void rope_scaling_resolve(struct rope_scaling *scaling);
 
 /* rope_stretch.c: the frequencies of one axis, and the plan's facts */
 void rope_scaling_fill(struct rope_plan *plan, const struct rope *params);
+/* The attention factor that mscale and mscale_all_dim make, both above 0. */
+double rope_scaling_quotient(const struct rope_scaling *scaling);
+
+/* rope_replay.c: may this be replayed; float32 frequencies into rates [n_pairs] */
+int rope_replay_check(const struct rope *params, struct pe_error *err);
+int rope_replay_fill(struct rope_plan *plan, const struct rope *params, float *rates, struct pe_error *err);
 
 /* rope_axes.c */
 int rope_axes_check(const struct rope *params, struct pe_error *err);
 void rope_axes_resolve(struct rope_axes *axes, const struct rope *params);
 /* Shares the pairs out to the axes, in place of one ladder for all. */
 void rope_axes_fill(struct rope_plan *plan, const struct rope *params);
-
-/* Layers of one type: the key of their base, and whether rope_scaling is for them. */
-struct rope_layer {
-    const char *type, *base;
-    double default_base;
-    bool scaled;
-};
-
-struct rope_family {
-    const char *model_type;
-    int layout;
-    const char *head_dim, *hidden, *heads; /* the width of a head, or what it is the quotient of */
-    const char *rotary_dim, *partial, *base;
-    double default_partial, default_base;
-    const char *nope; /* width of the part of a query that never turns and is a tensor of its own */
-    struct rope_layer layers[2]; /* none, or two types of them */
-};
-
-/* rope_family.c: NULL = none such; the names of all, in text, which is returned */
-const struct rope_family *rope_family_find(const char *model_type);
-const char *rope_family_names(char *text, size_t size);
 
 /* rope_config.c: sets the fields that hf_config says. May be called again. */
 int rope_config_adopt(struct rope *params, struct pe_error *err);

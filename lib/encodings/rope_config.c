@@ -1,79 +1,86 @@
 /* SPDX-License-Identifier: MIT
  *
- * rope from a model's own configuration (config.json of transformers), by the rows of rope_family.c. The
- * scaling is read from rope_parameters, or from rope_scaling as it was called, by rope_scaling.c's own rows.
+ * rope from a model's own configuration, config.json of transformers as it is. What its code would make of
+ * the file becomes the fields of the encoding, by the rows of rope_family.c; the scaling is
+ * rope_config_scaling.c's.
  *
- * Every key that is looked at is marked as used, and the reply lists the others: what was not understood is
- * told.
+ *     rope_parameters       the scaling, the base and the part that turns; perhaps one such object a type of
+ * layer rope_scaling          the same under its older name, without the base text_config           all of
+ * it, in models that see or hear, too
+ *
+ * A key is marked as used where its value took part, and the reply lists the others, so that what was not
+ * understood is seen. Fields of the request that say the same are fine, and a conflict where they differ.
  */
-#include "encodings/rope.h"
+#include "encodings/rope_config.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* ---- Keys ---------------------------------------------------------------------------------------------- */
+/* ---- Items --------------------------------------------------------------------------------------------- */
 
-/* One configuration being read. */
-struct reading {
-    const struct pe_config *config;
-    const struct rope_family *family;
-    const struct rope_layer *layer; /* NULL: all layers are alike */
-    const char *within;             /* "" or "text_config." */
-    char scaling[96];               /* "rope_parameters.", "rope_scaling.full_attention." ...; "" = none */
-};
-
-#define PATH_SIZE 160
-
-static struct pe_config_item *item_at(const struct pe_config *config, const char *key) {
+static struct pe_config_item *item_at(const struct pe_config *config, const char *path) {
     for (size_t i = 0; i < config->n; i++) {
-        if (strcmp(config->items[i].key, key) == 0) {
-            config->items[i].used = true;
-            return config->items[i].kind == PE_CONFIG_NULL ? NULL : &config->items[i];
+        if (strcmp(config->items[i].key, path) == 0) {
+            return &config->items[i];
         }
     }
     return NULL;
 }
 
-static struct pe_config_item *item_of(const struct reading *reading, const char *prefix, const char *key) {
-    char path[PATH_SIZE];
+struct pe_config_item *rope_config_find(const struct rope_reading *reading, const char *prefix,
+                                        const char *key) {
+    char path[ROPE_CONFIG_PATH];
     snprintf(path, sizeof path, "%s%s%s", reading->within, prefix, key);
-    return item_at(reading->config, path);
+    struct pe_config_item *item = item_at(reading->config, path);
+    return item && item->kind == PE_CONFIG_NULL ? NULL : item;
 }
 
-static int item_fail(const struct pe_config_item *item, const char *what, struct pe_error *err) {
-    char path[PATH_SIZE];
+void rope_config_use(struct pe_config_item *item) {
+    if (item) {
+        item->used = true;
+    }
+}
+
+int rope_config_fail(const struct pe_config_item *item, enum pe_code code, struct pe_error *err,
+                     const char *format, ...) {
+    char path[ROPE_CONFIG_PATH], text[240];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
     snprintf(path, sizeof path, "hf_config.%s", item->key);
-    return pe_fail(err, PE_ERR_TYPE, path, "must be %s", what);
+    return pe_fail(err, code, path, "%s", text);
 }
 
-static int missing_fail(const struct reading *reading, const char *key, const char *why,
-                        struct pe_error *err) {
-    char path[PATH_SIZE];
-    snprintf(path, sizeof path, "hf_config.%s%s", reading->within, key);
+int rope_config_missing(const struct rope_reading *reading, const char *prefix, const char *key,
+                        const char *why, struct pe_error *err) {
+    char path[ROPE_CONFIG_PATH];
+    snprintf(path, sizeof path, "hf_config.%s%s%s", reading->within, prefix, key);
     return pe_fail(err, PE_ERR_MISSING, path, "is missing, %s", why);
 }
 
-/* The number of a key; `fallback` where it is not there. */
-static int number_of(const struct reading *reading, const char *prefix, const char *key, double fallback,
-                     double *out, struct pe_error *err) {
-    const struct pe_config_item *item = key ? item_of(reading, prefix, key) : NULL;
-    *out = fallback;
-    if (!item) {
+int rope_config_number(const struct rope_reading *reading, const char *prefix, const char *key,
+                       double fallback, struct rope_figure *out, struct pe_error *err) {
+    *out = (struct rope_figure){fallback, key ? rope_config_find(reading, prefix, key) : NULL};
+    if (!out->item) {
         return PE_OK;
     }
-    if (item->kind != PE_CONFIG_NUMBER) {
-        return item_fail(item, "a number", err);
+    if (out->item->kind != PE_CONFIG_NUMBER) {
+        return rope_config_fail(out->item, PE_ERR_TYPE, err, "must be a number");
     }
-    *out = item->number;
+    out->value = out->item->number;
     return PE_OK;
 }
 
-static bool has_prefix(const struct reading *reading, const char *prefix) {
-    char path[PATH_SIZE];
+/* Does anything below this prefix say something? */
+static bool has_prefix(const struct rope_reading *reading, const char *prefix) {
+    char path[ROPE_CONFIG_PATH];
     size_t length = (size_t)snprintf(path, sizeof path, "%s%s", reading->within, prefix);
     for (size_t i = 0; i < reading->config->n; i++) {
-        if (strncmp(reading->config->items[i].key, path, length) == 0) {
+        const struct pe_config_item *item = &reading->config->items[i];
+        if (item->kind != PE_CONFIG_NULL && strncmp(item->key, path, length) == 0) {
             return true;
         }
     }
@@ -82,275 +89,345 @@ static bool has_prefix(const struct reading *reading, const char *prefix) {
 
 /* ---- The model ----------------------------------------------------------------------------------------- */
 
-static int family_read(struct reading *reading, struct pe_error *err) {
-    const struct pe_config_item *inner = item_at(reading->config, "text_config.model_type");
-    const struct pe_config_item *item = item_at(reading->config, "model_type");
-    reading->within = inner ? "text_config." : "";
-    item = inner ? inner : item;
+static int family_read(struct rope_reading *reading, struct pe_error *err) {
+    reading->within = "";
+    bool nested = has_prefix(reading, "text_config.");
+    struct pe_config_item *outer = rope_config_find(reading, "", "model_type");
+    struct pe_config_item *inner = rope_config_find(reading, "text_config.", "model_type");
+    struct pe_config_item *item = inner ? inner : outer;
+    reading->within = nested ? "text_config." : "";
     if (!item) {
-        return missing_fail(reading, "model_type", "it tells how the rest is read", err);
+        return pe_fail(err, PE_ERR_MISSING, "hf_config.model_type",
+                       "is missing, it tells how the rest is read");
     }
     if (item->kind != PE_CONFIG_TEXT) {
-        return item_fail(item, "a string", err);
+        return rope_config_fail(item, PE_ERR_TYPE, err, "must be a string");
     }
     reading->family = rope_family_find(item->text);
-    if (reading->family) {
-        return PE_OK;
+    if (!reading->family) {
+        char path[ROPE_CONFIG_PATH], names[440];
+        snprintf(path, sizeof path, "hf_config.%s", item->key);
+        return pe_fail(err, PE_ERR_UNKNOWN_NAME, path, "\"%.40s\" is not known, known are %s", item->text,
+                       rope_family_names(names, sizeof names));
     }
-    char names[400];
-    return pe_fail(err, PE_ERR_UNKNOWN_NAME, "hf_config.model_type", "\"%.40s\" is not known, known are %s",
-                   item->text, rope_family_names(names, sizeof names));
+    rope_config_use(item);
+    return PE_OK;
 }
 
-static int layer_fail(const struct reading *reading, const char *got, struct pe_error *err) {
-    const struct rope_layer *layers = reading->family->layers;
-    const char *first = layers[0].type ? layers[0].type : "full_attention";
-    const char *second = layers[1].type ? layers[1].type : "sliding_attention";
+/* ---- Types of layers ----------------------------------------------------------------------------------- */
+
+#define NAME_SIZE 64
+#define MAX_NAMES 8
+
+/* The types of layers that a configuration tells apart. */
+struct names {
+    char v[MAX_NAMES][NAME_SIZE];
+    int n;
+};
+
+static bool is_among(const struct names *names, const char *name) {
+    for (int i = 0; i < names->n; i++) {
+        if (strcmp(names->v[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void name_add(struct names *names, const char *name, size_t length) {
+    char copy[NAME_SIZE];
+    snprintf(copy, sizeof copy, "%.*s", (int)(length < NAME_SIZE ? length : NAME_SIZE - 1), name);
+    if (names->n < MAX_NAMES && !is_among(names, copy)) {
+        snprintf(names->v[names->n++], NAME_SIZE, "%s", copy);
+    }
+}
+
+/* The objects within rope_parameters. */
+static void names_within(struct names *names, const struct rope_reading *reading) {
+    char path[ROPE_CONFIG_PATH];
+    size_t length = (size_t)snprintf(path, sizeof path, "%srope_parameters.", reading->within);
+    for (size_t i = 0; i < reading->config->n; i++) {
+        const char *key = reading->config->items[i].key;
+        const char *dot = strncmp(key, path, length) == 0 ? strchr(key + length, '.') : NULL;
+        if (dot) {
+            name_add(names, key + length, (size_t)(dot - key) - length);
+        }
+    }
+}
+
+static int layer_fail(const struct names *names, const char *got, struct pe_error *err) {
+    char list[MAX_NAMES * NAME_SIZE] = "";
+    for (int i = 0, used = 0; i < names->n; i++) {
+        used += snprintf(list + used, sizeof list - (size_t)used, "%s%s", i ? " or " : "", names->v[i]);
+    }
     if (!got) {
         return pe_fail(err, PE_ERR_MISSING, "layer_type",
-                       "is missing, the layers of this model differ: %s or %s", first, second);
+                       "is missing, the layers of this model differ: %.160s", list);
     }
-    return pe_fail(err, PE_ERR_CHOICE, "layer_type", "must be %s or %s, got \"%.60s\"", first, second, got);
+    return pe_fail(err, PE_ERR_CHOICE, "layer_type", "must be %.160s, got \"%.60s\"", list, got);
 }
 
-/* The layers of this type; all, where the model's do not differ. */
-static int layer_read(struct reading *reading, const char *type, struct pe_error *err) {
-    const struct rope_layer *layers = reading->family->layers;
-    if (!layers[0].type) {
+/* One object for all, under its old or new name. */
+static int scaling_find(struct rope_reading *reading, struct pe_error *err) {
+    bool for_these = !reading->layer || reading->layer->scaled;
+    bool parameters = has_prefix(reading, "rope_parameters."), scaling = has_prefix(reading, "rope_scaling.");
+    if (parameters && scaling) {
+        char path[ROPE_CONFIG_PATH];
+        snprintf(path, sizeof path, "hf_config.%srope_scaling", reading->within);
+        return pe_fail(err, PE_ERR_CONFLICT, path,
+                       "rope_parameters is there, too: the same thing under two names");
+    }
+    if (for_these && (parameters || scaling)) {
+        snprintf(reading->scaling, sizeof reading->scaling, "%s",
+                 parameters ? "rope_parameters." : "rope_scaling.");
         return PE_OK;
     }
-    for (int i = 0; i < 2 && type; i++) {
-        reading->layer = strcmp(layers[i].type, type) == 0 ? &layers[i] : reading->layer;
+    char path[ROPE_CONFIG_PATH];
+    snprintf(path, sizeof path, "%srope_scaling", reading->within);
+    if (for_these) {
+        rope_config_use(item_at(reading->config, path)); /* null: there is none */
     }
-    return reading->layer ? PE_OK : layer_fail(reading, type, err);
+    return PE_OK;
 }
 
-/* Where the scaling of these layers is. */
-static int scaling_find(struct reading *reading, const char *type, struct pe_error *err) {
-    bool by_layer = has_prefix(reading, "rope_parameters.full_attention.") ||
-                    has_prefix(reading, "rope_parameters.sliding_attention.");
-    if (by_layer) {
-        snprintf(reading->scaling, sizeof reading->scaling, "rope_parameters.%.60s.", type ? type : "");
-        return type && has_prefix(reading, reading->scaling) ? PE_OK : layer_fail(reading, type, err);
+/* Which layers, and where their scaling is. */
+static int layer_read(struct rope_reading *reading, const char *type, struct pe_error *err) {
+    const struct rope_layer *layers = reading->family->layers;
+    struct names differing = {.n = 0}, any = {.n = 0};
+    names_within(&differing, reading);
+    bool by_type = differing.n > 0;
+    for (int i = 0; i < 2; i++) {
+        if (layers[i].type && !by_type) {
+            name_add(&differing, layers[i].type, strlen(layers[i].type));
+        }
+        reading->layer =
+            type && layers[i].type && strcmp(layers[i].type, type) == 0 ? &layers[i] : reading->layer;
     }
-    const char *where = has_prefix(reading, "rope_parameters.") ? "rope_parameters." : "rope_scaling.";
-    bool there = has_prefix(reading, where) && (!reading->layer || reading->layer->scaled);
-    snprintf(reading->scaling, sizeof reading->scaling, "%s", there ? where : "");
+    name_add(&any, "full_attention", 14);
+    name_add(&any, "sliding_attention", 17);
+    const struct names *names = differing.n ? &differing : &any;
+    if ((differing.n || type) && !(type && is_among(names, type))) {
+        return layer_fail(names, type, err);
+    }
+    if (reading->family->needs_parameters && !by_type) {
+        return rope_config_missing(reading, "", "rope_parameters", "it tells what each type of layers does",
+                                   err);
+    }
+    if (!by_type) {
+        return scaling_find(reading, err);
+    }
+    snprintf(reading->scaling, sizeof reading->scaling, "rope_parameters.%.60s.", type);
     return PE_OK;
 }
 
 /* ---- Fields -------------------------------------------------------------------------------------------- */
 
-/* A field that the configuration gives and perhaps the request, too. */
+static bool is_given(const struct rope *params, int field) {
+    return params->given >> field & 1;
+}
+
+static void give(struct rope *params, int field) {
+    params->given |= UINT64_C(1) << field;
+}
+
+/* A width that the configuration gives and perhaps the request, too. */
 static int adopt_whole(struct rope *params, int field, const char *name, int64_t *member, double value,
                        struct pe_error *err) {
-    if (value < 1 || value > 1e15 || value != floor(value)) {
-        return pe_fail(err, PE_ERR_RANGE, "hf_config", "gives %s %.17g, which is not a whole number from 1",
-                       name, value);
-    }
-    if ((params->given >> field & 1) && *member != (int64_t)value) {
-        return pe_fail(err, PE_ERR_CONFLICT, name, "is %lld, but hf_config gives %.17g", (long long)*member,
-                       value);
+    if (is_given(params, field) && *member != (int64_t)value) {
+        return pe_fail(err, PE_ERR_CONFLICT, name, "is %lld, but hf_config gives %lld", (long long)*member,
+                       (long long)value);
     }
     *member = (int64_t)value;
-    params->given |= UINT64_C(1) << field;
+    give(params, field);
     return PE_OK;
 }
 
-/* The width of a head: a number of its own, or what is left of the model's for each head. */
-static int head_width(const struct reading *reading, double *head, struct pe_error *err) {
-    const struct rope_family *family = reading->family;
-    double hidden, heads;
-    if (number_of(reading, "", family->head_dim, 0, head, err) ||
-        number_of(reading, "", family->hidden, 0, &hidden, err) ||
-        number_of(reading, "", family->heads, 0, &heads, err)) {
+/* A whole number from 1 to 65536, as the fields of widths have it. */
+static int whole_read(const struct rope_reading *reading, const char *key, double fallback,
+                      struct rope_figure *out, struct pe_error *err) {
+    if (rope_config_number(reading, "", key, fallback, out, err)) {
         return err->code;
     }
-    if (*head == 0 && !(hidden > 0 && heads > 0)) {
-        return missing_fail(reading, family->hidden ? family->hidden : family->head_dim,
-                            "the width of a head follows from it", err);
+    if (out->item && !(out->value >= 1 && out->value <= 65536 && out->value == floor(out->value))) {
+        return rope_config_fail(out->item, PE_ERR_RANGE, err,
+                                "got %.17g, allowed are whole numbers from 1 to 65536", out->value);
     }
-    *head = *head == 0 ? floor(hidden / heads) : *head;
     return PE_OK;
 }
 
-static int adopt_width(const struct reading *reading, struct rope *params, struct pe_error *err) {
+/* The width of a head: by its own key, the family's own, or what the model's width leaves for each. */
+static int head_read(const struct rope_reading *reading, struct rope_figure *head, struct pe_error *err) {
     const struct rope_family *family = reading->family;
-    double head, part, rotary, nope;
-    if (head_width(reading, &head, err) || number_of(reading, "", family->rotary_dim, 0, &rotary, err) ||
-        number_of(reading, "", family->nope, 0, &nope, err) ||
-        number_of(reading, "", family->partial, family->default_partial, &part, err) ||
-        number_of(reading, reading->scaling, "partial_rotary_factor", part, &part, err)) {
+    const struct rope_layer *layer = reading->layer;
+    bool own = layer && layer->head_dim;
+    struct rope_figure hidden, heads;
+    if (whole_read(reading, own ? layer->head_dim : family->head_dim,
+                   own ? layer->default_head : family->default_head, head, err)) {
         return err->code;
     }
-    if (nope > 0 &&
-        adopt_whole(params, ROPE_QK_HEAD_DIM, "qk_head_dim", &params->qk_head_dim, head + nope, err)) {
+    if (head->value > 0) {
+        rope_config_use(head->item);
+        return PE_OK;
+    }
+    if (whole_read(reading, family->hidden, 0, &hidden, err) ||
+        whole_read(reading, family->heads, 0, &heads, err)) {
         return err->code;
     }
-    rotary = rotary == 0 ? floor(head * part) : rotary;
-    params->config_part = part;
-    return adopt_whole(params, ROPE_HEAD_DIM, "head_dim", &params->head_dim, head, err) ||
-                   adopt_whole(params, ROPE_ROTARY_DIM, "rotary_dim", &params->rotary_dim, rotary, err)
-               ? err->code
+    if (!hidden.item || !heads.item) {
+        const char *key = !family->hidden ? family->head_dim : !hidden.item ? family->hidden : family->heads;
+        return rope_config_missing(reading, "", key, "the width of a head follows from it", err);
+    }
+    *head = (struct rope_figure){floor(hidden.value / heads.value), hidden.item};
+    rope_config_use(hidden.item);
+    rope_config_use(heads.item);
+    return head->value < 2 ? rope_config_fail(hidden.item, PE_ERR_RANGE, err,
+                                              "makes heads of width %g with %g heads, allowed is 2 and more",
+                                              head->value, heads.value)
+                           : PE_OK;
+}
+
+/* The part of the head that turns. Within the scaling it wins. */
+static int part_read(const struct rope_reading *reading, struct rope_figure *part, struct pe_error *err) {
+    const struct rope_family *family = reading->family;
+    if (rope_config_number(reading, "", family->partial, family->default_partial, part, err)) {
+        return err->code;
+    }
+    struct rope_figure outer = *part;
+    if (reading->scaling[0] &&
+        rope_config_number(reading, reading->scaling, "partial_rotary_factor", part->value, part, err)) {
+        return err->code;
+    }
+    part->item = part->item ? part->item : outer.item;
+    if (part->item && !(part->value > 0 && part->value <= 1)) {
+        return rope_config_fail(part->item, PE_ERR_RANGE, err, "got %.17g, allowed is above 0 up to 1",
+                                part->value);
+    }
+    return PE_OK;
+}
+
+static int rotary_check(const struct rope_figure *rotary, const struct rope_figure *head,
+                        const struct rope_figure *part, struct pe_error *err) {
+    const struct pe_config_item *item = rotary->item ? rotary->item : part->item ? part->item : head->item;
+    bool wrong = rotary->value < 2 || rotary->value > head->value || fmod(rotary->value, 2) != 0;
+    return wrong && item
+               ? rope_config_fail(item, PE_ERR_RANGE, err,
+                                  "lets %g columns of a head of width %g turn, allowed are even numbers from "
+                                  "2: columns turn in pairs",
+                                  rotary->value, head->value)
                : PE_OK;
 }
 
-static int adopt_base(const struct reading *reading, struct rope *params, struct pe_error *err) {
+/* rotary_dim, and whether the field partial_rotary_factor agrees. */
+static int adopt_rotary(const struct rope_reading *reading, struct rope *params,
+                        const struct rope_figure *head, struct rope_figure *part, struct pe_error *err) {
+    struct rope_figure rotary;
+    if (part_read(reading, part, err) || whole_read(reading, reading->family->rotary_dim, 0, &rotary, err)) {
+        return err->code;
+    }
+    bool by_part = !rotary.item;
+    rotary.value = by_part ? floor(head->value * part->value) : rotary.value;
+    rope_config_use(by_part ? part->item : rotary.item);
+    if (rotary_check(&rotary, head, part, err)) {
+        return err->code;
+    }
+    double said =
+        is_given(params, ROPE_PARTIAL) ? floor(params->partial_rotary_factor * head->value) : rotary.value;
+    if (said != rotary.value) {
+        return pe_fail(err, PE_ERR_CONFLICT, "partial_rotary_factor",
+                       "is %g, but of hf_config %g columns of %g turn", params->partial_rotary_factor,
+                       rotary.value, head->value);
+    }
+    return adopt_whole(params, ROPE_ROTARY_DIM, "rotary_dim", &params->rotary_dim,
+                       rope_scaling_keeps_width(reading->type) ? head->value : rotary.value, err);
+}
+
+/* What the softmax takes the root of. */
+static int adopt_root(const struct rope_reading *reading, struct rope *params, double head,
+                      struct pe_error *err) {
     const struct rope_family *family = reading->family;
-    double base = reading->layer ? reading->layer->default_base : family->default_base;
-    const char *key = reading->layer ? reading->layer->base : family->base;
-    if (number_of(reading, "", key, base, &base, err) ||
-        (reading->scaling[0] && number_of(reading, reading->scaling, "rope_theta", base, &base, err))) {
+    struct rope_figure nope, root, scale;
+    if (whole_read(reading, family->nope, 0, &nope, err) ||
+        whole_read(reading, family->root, family->default_root, &root, err) ||
+        rope_config_number(reading, "", family->multiplier, 1, &scale, err)) {
         return err->code;
     }
-    if (!(base >= 1 && base <= 1e300)) {
-        return pe_fail(err, PE_ERR_RANGE, "hf_config", "gives base %g, allowed is 1 to 1e+300", base);
+    double value = root.value;
+    if (family->nope && !nope.item) {
+        return rope_config_missing(reading, "", family->nope, "the scale of the softmax follows from it",
+                                   err);
     }
-    if ((params->given >> ROPE_BASE & 1) && params->base != base) {
-        return pe_fail(err, PE_ERR_CONFLICT, "base", "is %g, but hf_config gives %g", params->base, base);
-    }
-    params->base = base;
-    params->given |= UINT64_C(1) << ROPE_BASE;
-    return PE_OK;
-}
-
-static int adopt_layout(const struct reading *reading, struct rope *params, struct pe_error *err) {
-    if (params->layout != 0 && params->layout != reading->family->layout) {
-        return pe_fail(err, PE_ERR_CONFLICT, "layout", "differs from that of model_type %s",
-                       reading->family->model_type);
-    }
-    params->layout = reading->family->layout;
-    params->given |= UINT64_C(1) << ROPE_LAYOUT;
-    return PE_OK;
-}
-
-/* mrope_section: the only list of whole numbers. */
-static int adopt_sections(const struct reading *reading, struct rope *params, struct pe_error *err) {
-    const struct pe_config_item *item = item_of(reading, reading->scaling, "mrope_section");
-    const struct pe_config_item *interleaved = item_of(reading, reading->scaling, "mrope_interleaved");
-    if (!item) {
-        return PE_OK;
-    }
-    if (item->kind != PE_CONFIG_NUMBERS || item->list->dim[0] > PE_MAX_INTS) {
-        return item_fail(item, "a short list of whole numbers", err);
-    }
-    params->sections.n = item->list->dim[0];
-    for (size_t i = 0; i < params->sections.n; i++) {
-        double value = ((const double *)item->list->data)[i];
-        if (value < 0 || value > 32768 || value != floor(value)) {
-            return item_fail(item, "a short list of whole numbers", err);
-        }
-        params->sections.v[i] = (int64_t)value;
-    }
-    params->section_layout = interleaved && interleaved->kind == PE_CONFIG_BOOL && interleaved->flag
-                                 ? ROPE_INTERLEAVED
-                                 : ROPE_CONTIGUOUS;
-    params->given |= UINT64_C(1) << ROPE_SECTIONS | UINT64_C(1) << ROPE_SECTION_LAYOUT;
-    return PE_OK;
-}
-
-/* ---- Scaling ------------------------------------------------------------------------------------------- */
-
-/* The type under both of its names. Qwen2-VL calls its sections a type, Phi-3 LongRoPE "su". */
-static int type_read(const struct reading *reading, int *type, struct pe_error *err) {
-    const struct pe_config_item *item = item_of(reading, reading->scaling, "rope_type");
-    const struct pe_config_item *legacy = item_of(reading, reading->scaling, "type");
-    item = item ? item : legacy;
-    if (!item) {
-        return missing_fail(reading, reading->scaling, "without rope_type it cannot be read", err);
-    }
-    if (item->kind != PE_CONFIG_TEXT) {
-        return item_fail(item, "a string", err);
-    }
-    const char *name = strcmp(item->text, "mrope") == 0 ? "default"
-                       : strcmp(item->text, "su") == 0  ? "longrope"
-                                                        : item->text;
-    *type = rope_scaling_type(name);
-    if (*type == 0) {
-        char path[PATH_SIZE];
-        snprintf(path, sizeof path, "hf_config.%s", item->key);
-        return pe_fail(err, PE_ERR_CHOICE, path, "\"%.40s\" is not known", item->text);
-    }
-    return PE_OK;
-}
-
-/* One row of the scaling from the item of its name. */
-static int member_read(const struct pe_config_item *item, int key, struct rope_scaling *out,
-                       struct pe_error *err) {
-    const struct pe_field *fields = rope_scaling_fields, *row = &rope_scaling_fields[key];
-    int failed = PE_OK;
-    if (row->kind == PE_KIND_TENSOR && item->kind == PE_CONFIG_NUMBERS) {
-        failed = pe_field_set_tensor(fields, row, out, item->list, err);
-    } else if (row->kind == PE_KIND_BOOL && item->kind == PE_CONFIG_BOOL) {
-        failed = pe_field_set_bool(fields, row, out, item->flag, err);
-    } else if (row->kind != PE_KIND_TENSOR && row->kind != PE_KIND_BOOL && item->kind == PE_CONFIG_NUMBER) {
-        failed = pe_field_set_real(fields, row, out, item->number, err);
-    } else {
-        return item_fail(item,
-                         row->kind == PE_KIND_TENSOR ? "a list of numbers"
-                         : row->kind == PE_KIND_BOOL ? "true or false"
-                                                     : "a number",
-                         err);
-    }
-    return failed ? pe_error_at(err, "hf_config.scaling") : PE_OK;
-}
-
-/* What the model's code takes from elsewhere when it is not in the scaling itself. */
-static int complete(const struct reading *reading, const struct rope *params, struct rope_scaling *scaling,
-                    struct pe_error *err) {
-    double most, original;
-    if (number_of(reading, "", "max_position_embeddings", 0, &most, err) ||
-        number_of(reading, "", "original_max_position_embeddings", 0, &original, err)) {
-        return err->code;
-    }
-    rope_scaling_complete(scaling, most, original, params->config_part);
-    return PE_OK;
-}
-
-static int adopt_scaling(const struct reading *reading, struct rope *params, struct pe_error *err) {
-    struct rope_scaling *scaling = &params->adopted;
-    int type;
-    pe_fields_init(rope_scaling_fields, ROPE_SCALING_N_FIELDS, scaling, sizeof *scaling);
-    if (type_read(reading, &type, err)) {
-        return err->code;
-    }
-    scaling->rope_type = type;
-    scaling->given = 1; /* its first row */
-    for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
-        if (!rope_scaling_takes(type, key)) {
-            continue;
-        }
-        const struct pe_config_item *item = item_of(reading, reading->scaling, rope_scaling_fields[key].name);
-        if (item && member_read(item, key, scaling, err)) {
-            return err->code;
+    if (family->nope) {
+        value = head + nope.value;
+    } else if (family->multiplier) {
+        value = scale.value > 0 ? nearbyint(1 / (scale.value * scale.value)) : 0;
+        if (!(value >= 1 && value <= 65536 && 1 / sqrt(value) == scale.value)) {
+            return rope_config_fail(scale.item, PE_ERR_RANGE, err,
+                                    "got %.17g, allowed is 1/sqrt(n) of a whole number n from 1 to 65536",
+                                    scale.value);
         }
     }
-    if (complete(reading, params, scaling, err)) {
+    rope_config_use(nope.item);
+    rope_config_use(root.item);
+    rope_config_use(scale.item);
+    return value == 0
+               ? PE_OK
+               : adopt_whole(params, ROPE_QK_HEAD_DIM, "qk_head_dim", &params->qk_head_dim, value, err);
+}
+
+static int adopt_base(const struct rope_reading *reading, struct rope *params, struct pe_error *err) {
+    const struct rope_layer *layer = reading->layer;
+    struct rope_figure base, within = {0};
+    if (rope_config_number(reading, "", layer ? layer->base : reading->family->base,
+                           layer ? layer->default_base : reading->family->default_base, &base, err) ||
+        (reading->scaling[0] &&
+         rope_config_number(reading, reading->scaling, "rope_theta", 0, &within, err))) {
         return err->code;
     }
-    if (rope_scaling_keeps_width(scaling)) {
-        params->rotary_dim = params->head_dim;
+    base = within.item ? within : base;
+    if (base.item && !(base.value >= 1 && base.value <= 1e300)) {
+        return rope_config_fail(base.item, PE_ERR_RANGE, err, "got %.17g, allowed is 1 to 1e+300",
+                                base.value);
     }
-    params->scaling = type == rope_scaling_type("default") ? NULL : scaling;
-    if (params->scaling) {
-        params->given |= UINT64_C(1) << ROPE_SCALING;
+    if (is_given(params, ROPE_BASE) && params->base != base.value) {
+        return pe_fail(err, PE_ERR_CONFLICT, "base", "is %.17g, but hf_config gives %.17g", params->base,
+                       base.value);
     }
+    rope_config_use(base.item);
+    params->base = base.value;
+    give(params, ROPE_BASE);
+    return PE_OK;
+}
+
+static int adopt_layout(const struct rope_reading *reading, struct rope *params, struct pe_error *err) {
+    static const char *const names[] = {"", "halves", "interleaved"};
+    const struct rope_family *family = reading->family;
+    struct pe_config_item *item =
+        family->interleave ? rope_config_find(reading, "", family->interleave) : NULL;
+    if (item && item->kind != PE_CONFIG_BOOL) {
+        return rope_config_fail(item, PE_ERR_TYPE, err, "must be true or false");
+    }
+    int layout = item && !item->flag ? ROPE_LAYOUT_HALVES : family->layout;
+    if (params->layout != 0 && params->layout != layout) {
+        return pe_fail(err, PE_ERR_CONFLICT, "layout", "is %s, but that of model_type %s is %s",
+                       names[params->layout], family->model_type, names[layout]);
+    }
+    rope_config_use(item);
+    params->layout = layout;
+    give(params, ROPE_LAYOUT);
     return PE_OK;
 }
 
 int rope_config_adopt(struct rope *params, struct pe_error *err) {
-    struct reading reading = {.config = &params->hf_config};
-    bool own_scaling = params->scaling && params->scaling != &params->adopted;
-    if (own_scaling) {
-        return pe_fail(err, PE_ERR_CONFLICT, "scaling", "is given beside hf_config, which says it already");
-    }
+    struct rope_reading reading = {.config = &params->hf_config};
+    struct rope_figure head, part;
     if (family_read(&reading, err) || layer_read(&reading, params->layer_type, err) ||
-        scaling_find(&reading, params->layer_type, err) || adopt_layout(&reading, params, err) ||
-        adopt_width(&reading, params, err) || adopt_base(&reading, params, err)) {
+        rope_config_type(&reading, err) || adopt_layout(&reading, params, err) ||
+        head_read(&reading, &head, err) ||
+        adopt_whole(params, ROPE_HEAD_DIM, "head_dim", &params->head_dim, head.value, err) ||
+        adopt_root(&reading, params, head.value, err) || adopt_base(&reading, params, err) ||
+        adopt_rotary(&reading, params, &head, &part, err) ||
+        rope_config_scaling(&reading, params, &part, err)) {
         return err->code;
     }
-    if (!reading.scaling[0]) {
-        return PE_OK;
-    }
-    return adopt_sections(&reading, params, err) || adopt_scaling(&reading, params, err) ? err->code : PE_OK;
+    return PE_OK;
 }

@@ -1,64 +1,82 @@
 /* SPDX-License-Identifier: MIT
  *
- * What rope takes from the configurations of models, one row a family: which keys say the width of a head,
- * the base and the part that turns, and what a configuration does not say, the layout.
+ * The families of models whose config.json is read, one row a model_type: which keys say the width of a head,
+ * the base and the part that turns, with the defaults of transformers' own classes; and what a configuration
+ * does not say, the layout of the pairs and the scale of the softmax.
  */
-#include "encodings/rope.h"
+#include "encodings/rope_config.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define USUAL(part)                                                                                          \
-    .head_dim = "head_dim", .hidden = "hidden_size", .heads = "num_attention_heads",                         \
-    .partial = "partial_rotary_factor", .default_partial = part, .base = "rope_theta", .default_base = 10000
-#define HALVES      .layout = ROPE_LAYOUT_HALVES, USUAL(1)
-#define INTERLEAVED .layout = ROPE_LAYOUT_INTERLEAVED, USUAL(1)
+#define BASE(theta) .base = "rope_theta", .default_base = (theta)
+#define PART(part)  .partial = "partial_rotary_factor", .default_partial = (part)
+#define HEADS       .head_dim = "head_dim", .hidden = "hidden_size", .heads = "num_attention_heads"
+#define HALVES      .layout = ROPE_LAYOUT_HALVES, HEADS
+#define INTERLEAVED .layout = ROPE_LAYOUT_INTERLEAVED, HEADS
+#define LLAMA       HALVES, PART(1), BASE(10000)
+#define GEMMA       HALVES, PART(1), BASE(10000), .default_head = 256
 #define DEEPSEEK                                                                                             \
-    .layout = ROPE_LAYOUT_INTERLEAVED, .head_dim = "qk_rope_head_dim", .nope = "qk_nope_head_dim",           \
-    .base = "rope_theta", .default_base = 10000, .default_partial = 1
+    .layout = ROPE_LAYOUT_INTERLEAVED, .interleave = "rope_interleave", .head_dim = "qk_rope_head_dim",      \
+    .nope = "qk_nope_head_dim", BASE(10000), .default_partial = 1, .scales_softmax = true
+#define GEMMA3                                                                                               \
+    GEMMA, .root = "query_pre_attn_scalar", .default_root = 256,                                             \
+           .layers = {{.type = "full_attention", .base = "rope_theta", .default_base = 1e6, .scaled = true}, \
+                      {.type = "sliding_attention", .base = "rope_local_base_freq", .default_base = 10000}}
+#define GEMMA4                                                                                               \
+    GEMMA, .default_root = 1, .needs_parameters = true,                                                      \
+           .layers = {                                                                                       \
+               {.type = "full_attention",                                                                    \
+                .base = "rope_theta",                                                                        \
+                .default_base = 1e6,                                                                         \
+                .scaled = true,                                                                              \
+                .head_dim = "global_head_dim",                                                               \
+                .default_head = 512},                                                                        \
+               {.type = "sliding_attention", .base = "rope_theta", .default_base = 10000, .scaled = true}}
 
+/* Gemma 2 and 3 take the root of query_pre_attn_scalar, Gemma 4 scales by 1, Granite by a number of its own.
+ */
 static const struct rope_family families[] = {
-    {"llama", HALVES},
-    {"mistral", HALVES},
-    {"mistral3", HALVES},
-    {"mixtral", HALVES},
-    {"ministral", HALVES},
-    {"qwen2", HALVES},
-    {"qwen2_moe", HALVES},
-    {"qwen3", HALVES},
-    {"qwen3_moe", HALVES},
-    {"qwen2_vl", HALVES},
-    {"qwen2_vl_text", HALVES},
-    {"qwen2_5_vl", HALVES},
-    {"qwen2_5_vl_text", HALVES},
-    {"qwen3_vl", HALVES},
-    {"qwen3_vl_text", HALVES},
-    {"phi3", HALVES},
-    {"gemma", HALVES},
-    {"gemma2", HALVES},
-    {"gpt_oss", HALVES},
-    {"olmo2", HALVES},
-    {"granite", HALVES},
-    {"smollm3", HALVES},
-    {"cohere", INTERLEAVED},
-    {"glm4", INTERLEAVED},
-    {"gemma3_text", HALVES,
-     .layers = {{"full_attention", "rope_theta", 1000000, true},
-                {"sliding_attention", "rope_local_base_freq", 10000, false}}},
-    {"gemma3", HALVES,
-     .layers = {{"full_attention", "rope_theta", 1000000, true},
-                {"sliding_attention", "rope_local_base_freq", 10000, false}}},
-    {"modernbert", HALVES,
-     .layers = {{"full_attention", "global_rope_theta", 160000, true},
-                {"sliding_attention", "local_rope_theta", 10000, true}}},
+    {"llama", LLAMA},
+    {"mistral", LLAMA},
+    {"mistral3", LLAMA},
+    {"ministral", LLAMA},
+    {"mixtral", HALVES, PART(1), BASE(1e6)},
+    {"qwen2", LLAMA},
+    {"qwen2_moe", LLAMA},
+    {"qwen2_vl", HALVES, PART(1), BASE(1e6)},
+    {"qwen2_vl_text", HALVES, PART(1), BASE(1e6)},
+    {"qwen2_5_vl", HALVES, PART(1), BASE(1e6)},
+    {"qwen2_5_vl_text", HALVES, PART(1), BASE(1e6)},
+    {"qwen3", LLAMA, .default_head = 128},
+    {"qwen3_moe", LLAMA},
+    {"qwen3_vl", HALVES, PART(1), BASE(5e6), .default_head = 128},
+    {"qwen3_vl_text", HALVES, PART(1), BASE(5e6), .default_head = 128},
+    {"phi", HALVES, PART(0.5), BASE(10000)},
+    {"phi3", LLAMA},
+    {"gemma", GEMMA},
+    {"gemma2", GEMMA, .root = "query_pre_attn_scalar", .default_root = 256},
+    {"gemma3", GEMMA3},
+    {"gemma3_text", GEMMA3},
+    {"gemma4", GEMMA4},
+    {"gemma4_text", GEMMA4},
+    {"gpt_oss", HALVES, PART(1), BASE(150000), .default_head = 64},
+    {"olmo2", LLAMA},
+    {"granite", LLAMA, .multiplier = "attention_multiplier"},
+    {"smollm3", HALVES, PART(1), BASE(2e6)},
+    {"stablelm", HALVES, PART(0.25), BASE(10000)},
+    {"cohere", INTERLEAVED, PART(1), BASE(10000)},
+    {"glm4", INTERLEAVED, PART(0.5), BASE(10000), .default_head = 128},
+    {"modernbert", HALVES, .default_partial = 1,
+     .layers =
+         {{.type = "full_attention", .base = "global_rope_theta", .default_base = 160000, .scaled = true},
+          {.type = "sliding_attention", .base = "local_rope_theta", .default_base = 10000, .scaled = true}}},
     {"gpt_neox", .layout = ROPE_LAYOUT_HALVES, .hidden = "hidden_size", .heads = "num_attention_heads",
      .partial = "rotary_pct", .default_partial = 0.25, .base = "rotary_emb_base", .default_base = 10000},
     {"gptj", .layout = ROPE_LAYOUT_INTERLEAVED, .hidden = "n_embd", .heads = "n_head",
-     .rotary_dim = "rotary_dim", .base = "rope_theta", .default_base = 10000, .default_partial = 1},
+     .rotary_dim = "rotary_dim", .default_base = 10000, .default_partial = 1},
     {"deepseek_v2", DEEPSEEK},
     {"deepseek_v3", DEEPSEEK},
-    {"phi", .layout = ROPE_LAYOUT_HALVES, USUAL(0.5)},
-    {"stablelm", .layout = ROPE_LAYOUT_HALVES, USUAL(0.25)},
 };
 
 const struct rope_family *rope_family_find(const char *model_type) {
@@ -70,11 +88,9 @@ const struct rope_family *rope_family_find(const char *model_type) {
     return NULL;
 }
 
-const char *rope_family_names(char *text, size_t size) {
-    text[0] = '\0';
-    for (size_t i = 0; i < PE_COUNT(families); i++) {
-        size_t used = strlen(text);
-        snprintf(text + used, size - used, "%s%s", i ? " " : "", families[i].model_type);
+const char *rope_family_names(char *out, size_t size) {
+    for (size_t i = 0, n = 0; i < PE_COUNT(families) && n < size; i++) {
+        n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : "", families[i].model_type);
     }
-    return text;
+    return out;
 }

@@ -214,35 +214,13 @@ bool rope_scaling_takes(int type, int key) {
     return type_rows[type].takes >> key & 1;
 }
 
-static void complete_real(struct rope_scaling *scaling, int key, double *member, double value) {
-    if (rope_scaling_takes(scaling->rope_type, key) && !(scaling->given & ROPE_BIT(key)) && value > 0) {
-        *member = value;
-        scaling->given |= ROPE_BIT(key);
-    }
-}
-
-void rope_scaling_complete(struct rope_scaling *scaling, double most, double original, double part) {
-    int type = scaling->rope_type;
-    original = original == 0 && type == ROPE_TYPE_DYNAMIC ? most : original;
-    if (!(scaling->given & ROPE_BIT(ROPE_KEY_ORIGINAL)) && rope_scaling_takes(type, ROPE_KEY_ORIGINAL) &&
-        original >= 2 && original <= PE_POSITION_MAX) {
-        scaling->original_max_position_embeddings = (int64_t)original;
-        scaling->given |= ROPE_BIT(ROPE_KEY_ORIGINAL);
-    }
-    if ((type == ROPE_TYPE_YARN || type == ROPE_TYPE_LONGROPE) &&
-        (scaling->given & ROPE_BIT(ROPE_KEY_ORIGINAL))) {
-        complete_real(scaling, ROPE_KEY_FACTOR, &scaling->factor,
-                      most / (double)scaling->original_max_position_embeddings);
-    }
-    if (type == ROPE_TYPE_PROPORTIONAL) {
-        scaling->partial_rotary_factor = part;
-        scaling->given |= ROPE_BIT(ROPE_KEY_PARTIAL);
-    }
+bool rope_scaling_needs(int type, int key) {
+    return type_rows[type].needs >> key & 1;
 }
 
 /* Proportional frequencies of 0 pass: all of the head is in the formula. */
-bool rope_scaling_keeps_width(const struct rope_scaling *scaling) {
-    return scaling->rope_type == ROPE_TYPE_PROPORTIONAL;
+bool rope_scaling_keeps_width(int type) {
+    return type == ROPE_TYPE_PROPORTIONAL;
 }
 
 /* ---- Resolving ----------------------------------------------------------------------------------------- */

@@ -226,6 +226,18 @@ static struct pe_wide longrope_factor(const struct rope_scaling *scaling) {
     return f;
 }
 
+static struct pe_wide quotient(const struct rope_scaling *scaling) {
+    struct pe_wide above = yarn_mscale(scaling->factor, scaling->mscale);
+    struct pe_wide below = yarn_mscale(scaling->factor, scaling->mscale_all_dim);
+    pe_wide_div(&above, &above, &below);
+    return above;
+}
+
+double rope_scaling_quotient(const struct rope_scaling *scaling) {
+    struct pe_wide factor = quotient(scaling);
+    return pe_wide_nearest(&factor);
+}
+
 static struct pe_wide attention_factor(const struct rope_scaling *scaling) {
     if (scaling->given & ROPE_BIT(ROPE_KEY_ATTENTION)) {
         return pe_wide_of(scaling->attention_factor);
@@ -239,10 +251,7 @@ static struct pe_wide attention_factor(const struct rope_scaling *scaling) {
     if (scaling->mscale == 0 || scaling->mscale_all_dim == 0) {
         return yarn_mscale(scaling->factor, 1);
     }
-    struct pe_wide above = yarn_mscale(scaling->factor, scaling->mscale);
-    struct pe_wide below = yarn_mscale(scaling->factor, scaling->mscale_all_dim);
-    pe_wide_div(&above, &above, &below);
-    return above;
+    return quotient(scaling);
 }
 
 /* DeepSeek scales the softmax by the square of what it leaves out of sines and cosines. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * rope's plan and the angles that it gives: which coordinate turns which pair, and where a position is too
- * far. Angles are exact, see core/phase.h.
+ * far. Angles are exact, see core/phase.h, unless `arithmetic` asks for a replay, see core/replay.h.
  */
 #include "encodings/rope.h"
 
@@ -36,7 +36,10 @@ int rope_admit(const struct pe_plan_view *view, const struct pe_positions *posit
                        positions->axes, positions->axes > 1 ? "s" : "", plan->axes,
                        plan->axes > 1 && !params->rope_axes ? ", or one that stands for all" : "");
     }
-    return plan->rates ? growth_check(plan, positions, PE_DTYPE_F64, GROWTH_MOST, err) : PE_OK;
+    if (plan->rates) {
+        return growth_check(plan, positions, PE_DTYPE_F64, GROWTH_MOST, err);
+    }
+    return pe_replay_admit((enum pe_arithmetic)params->arithmetic, positions, 1, 0, err);
 }
 
 /* No value is above the attention factor, or above what xPos grows to. */
@@ -81,10 +84,13 @@ static void make_rates(const struct rope_plan *plan, struct pe_wide *rates) {
     }
 }
 
+bool rope_exact(const struct pe_plan_view *view) {
+    return ((const struct rope *)view->params)->arithmetic == PE_ARITHMETIC_EXACT;
+}
+
 int rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
     const struct rope *params = view->params;
     struct rope_plan *plan = view->data;
-    (void)err;
     plan->n_pairs = (size_t)rope_width(params) / 2;
     char *after = (char *)(plan->turns + plan->n_pairs);
     if (params->xpos) {
@@ -93,7 +99,8 @@ int rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
         plan->rates = rates;
         after = (char *)(rates + plan->n_pairs);
     }
-    plan->axis = (unsigned char *)after;
+    float *replayed = (float *)(void *)after;
+    plan->axis = (unsigned char *)(replayed + plan->n_pairs);
     plan->axes = rope_given(params, ROPE_SECTIONS) ? (int)params->sections.n : 1;
     for (int axis = 0; axis < ROPE_MAX_AXES; axis++) {
         plan->scale[axis] = 1;
@@ -107,7 +114,7 @@ int rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
     for (size_t i = 0; i < plan->n_pairs; i++) {
         plan->axis[i] = plan->axes > 1 ? section_of(params, i) : 0;
     }
-    return PE_OK;
+    return rope_exact(view) ? PE_OK : rope_replay_fill(plan, params, replayed, err);
 }
 
 struct pe_pairs rope_pairs(const struct pe_plan_view *view) {
@@ -151,8 +158,9 @@ static void grown_angles(const struct rope_plan *plan, const struct pe_place *pl
 }
 
 /* Runs of pairs that one coordinate turns. */
-static void plain_angles(const struct rope_plan *plan, const struct pe_place *places, enum pe_dtype dtype,
+static void plain_angles(const struct pe_plan_view *view, const struct pe_place *places, enum pe_dtype dtype,
                          const struct pe_angles *out) {
+    const struct rope_plan *plan = view->data;
     const unsigned char *axis = plan->axis + out->first;
     for (size_t i = 0, n; i < out->n; i += n) {
         struct pe_phase_out run = out_from(out, i, dtype);
@@ -161,7 +169,12 @@ static void plain_angles(const struct rope_plan *plan, const struct pe_place *pl
         while (i + n < out->n && axis[i + n] == axis[i]) {
             n++;
         }
-        pe_phase_row(&places[axis[i]], plan->turns + out->first + i, n, dtype, &run);
+        const struct pe_place *place = &places[axis[i]];
+        if (rope_exact(view)) {
+            pe_phase_row(place, plan->turns + out->first + i, n, dtype, &run);
+        } else {
+            pe_replay_row(&plan->replay, place->scale * place->position, out->first + i, n, dtype, &run);
+        }
     }
 }
 
@@ -178,7 +191,7 @@ void rope_angles(const struct pe_plan_view *view, const struct pe_spot *spot, en
     if (plan->rates) {
         grown_angles(plan, &places[0], spot, dtype, out);
     } else {
-        plain_angles(plan, places, dtype, out);
+        plain_angles(view, places, dtype, out);
     }
 }
 
@@ -232,6 +245,10 @@ void rope_shift(const struct pe_plan_view *view, double distance, size_t pair, d
 
 void rope_frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void *out) {
     const struct rope_plan *plan = view->data;
+    if (!rope_exact(view)) {
+        pe_replay_rates(&plan->replay, dtype, out);
+        return;
+    }
     for (size_t i = 0; i < plan->n_pairs; i++) {
         struct pe_turn turn = plan->turns[i];
         pe_wide_mul_small(&turn.exact, &turn.exact, plan->divisor[plan->axis[i]]);

@@ -11,9 +11,11 @@
  *     interleaved   s0 c0 s1 c1 ...          halves   s0 s1 ... c0 c1 ...
  *
  * e_0 = 0 is the guard that tensor2tensor has and fairseq lacks: for w = 2 the quotient would be 0/0.
- * The values are exact, see core/phase.h; the frequencies are computed once per plan.
+ * The values are exact, see core/phase.h, unless `arithmetic` asks for what other code computes instead, see
+ * core/replay.h; the frequencies are computed once per plan.
  */
 #include "core/ladder.h"
+#include "core/replay.h"
 #include "encodings/encoding.h"
 
 #include <string.h>
@@ -25,6 +27,7 @@ struct sinusoidal {
     int layout, order, denominator, odd;
     double position_scale, offset;
     int64_t padding_idx;
+    int arithmetic; /* enum pe_arithmetic */
 };
 
 enum { LAYOUT_INTERLEAVED = 1, LAYOUT_HALVES };
@@ -70,7 +73,8 @@ enum {
     FIELD_ODD,
     FIELD_POSITION_SCALE,
     FIELD_OFFSET,
-    FIELD_PADDING_IDX
+    FIELD_PADDING_IDX,
+    FIELD_ARITHMETIC
 };
 
 static const struct pe_field fields[] = {
@@ -101,12 +105,15 @@ static const struct pe_field fields[] = {
         {PE_FIELD(sinusoidal, padding_idx), .min = -PE_POSITION_MAX, .max = PE_POSITION_MAX,
          .doc = "The position (after scale and offset) whose vector is all zeros, as row padding_idx "
                 "of the tables of fairseq, M2M100 and NLLB; absent: no such row."},
+    [FIELD_ARITHMETIC] = {PE_FIELD(sinusoidal, arithmetic), .choices = pe_arithmetic_choices, .def = "exact",
+                          .doc = "Exact, or replayed as deployed code computes: what a trained model saw."},
 };
 
 /* What a plan holds: the columns, followed by one frequency per pair. */
 struct plan {
     size_t n_first, n_second; /* columns of either kind */
     size_t second, step;      /* the first column of the second kind; columns from pair to pair */
+    struct pe_replay replay;  /* its rates follow the turns; not used where the arithmetic is exact */
     struct pe_turn turns[];   /* [n_first] */
 };
 
@@ -133,7 +140,11 @@ static size_t width(const void *params) {
 
 static size_t plan_bytes(const void *params) {
     size_t n_first = ((size_t)paired_width(params) + 1) / 2;
-    return sizeof(struct plan) + n_first * sizeof(struct pe_turn);
+    return sizeof(struct plan) + n_first * (sizeof(struct pe_turn) + sizeof(float));
+}
+
+static bool is_exact(const struct pe_plan_view *view) {
+    return ((const struct sinusoidal *)view->params)->arithmetic == PE_ARITHMETIC_EXACT;
 }
 
 static int make_plan(struct pe_plan_view *view, struct pe_error *err) {
@@ -142,13 +153,25 @@ static int make_plan(struct pe_plan_view *view, struct pe_error *err) {
     uint32_t w = (uint32_t)paired_width(params);
     uint32_t denominator = params->denominator == DENOMINATOR_HALF ? w : w - 2;
     bool halves = params->layout == LAYOUT_HALVES;
-    (void)err;
+    const struct pe_replay_ladder ladder = {params->base, w <= 2 ? 0 : 2, w <= 2 ? 1 : denominator};
     plan->n_first = (w + 1) / 2;
     plan->n_second = w / 2;
     plan->second = halves ? plan->n_first : 1;
     plan->step = halves ? 1 : 2;
-    pe_ladder_fill(plan->turns, plan->n_first, params->base, w <= 2 ? 0 : 2, w <= 2 ? 1 : denominator);
-    return PE_OK;
+    pe_ladder_fill(plan->turns, plan->n_first, ladder.base, ladder.num, ladder.den);
+    if (is_exact(view)) {
+        return PE_OK;
+    }
+    float *rates = (float *)(void *)(plan->turns + plan->n_first);
+    return pe_replay_open(&plan->replay, (enum pe_arithmetic)params->arithmetic, rates, plan->n_first,
+                          &ladder, err);
+}
+
+static int admit(const struct pe_plan_view *view, const struct pe_positions *positions,
+                 struct pe_error *err) {
+    const struct sinusoidal *params = view->params;
+    return pe_replay_admit((enum pe_arithmetic)params->arithmetic, positions, params->position_scale,
+                           params->offset, err);
 }
 
 /* Pairs first..first+n-1 of one row: all of them have the second kind, or none. */
@@ -161,7 +184,12 @@ static void encode_pairs(const struct pe_plan_view *view, const struct pe_place 
                      first < plan->n_second ? row + (plan->second + first * plan->step) * size : NULL};
     bool swap = params->order == ORDER_COS_SIN;
     struct pe_phase_out out = {.sin = kind[swap], .cos = kind[!swap], .step = plan->step};
-    pe_phase_row(place, plan->turns + first, n, dtype, &out);
+    if (is_exact(view)) {
+        pe_phase_row(place, plan->turns + first, n, dtype, &out);
+    } else {
+        double x = place->scale * place->position + place->offset;
+        pe_replay_row(&plan->replay, x, first, n, dtype, &out);
+    }
 }
 
 /* Is it the row of padding? */
@@ -226,7 +254,7 @@ static void shift(const struct pe_plan_view *view, double distance, size_t pair,
 }
 
 static double row_cost_ns(const struct pe_plan_view *view) {
-    return 60 + 12 * (double)view->width;
+    return 60 + (is_exact(view) ? 12 : 40) * (double)view->width;
 }
 
 const struct pe_encoding pe_sinusoidal = {
@@ -245,6 +273,8 @@ const struct pe_encoding pe_sinusoidal = {
     .width = width,
     .plan_bytes = plan_bytes,
     .plan = make_plan,
+    .exact = is_exact,
+    .admit = admit,
     .apart = apart,
     .encode = encode,
     .shift_pairs = shift_pairs,

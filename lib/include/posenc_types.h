@@ -66,7 +66,7 @@ PE_API bool pe_stop_asked(const struct pe_stop *stop); /* NULL: never */
 struct pe_error {
     int code;
     char path[160];
-    char text[320];
+    char text[512];
     const char *limit_name;
     uint64_t limit, got;
     const struct pe_stop *stop; /* VIEW; NULL: nothing stops it */

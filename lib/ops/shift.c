@@ -316,10 +316,16 @@ static int fit_open(struct pe_arena *arena, struct shift *op, struct pe_error *e
     return PE_OK;
 }
 
+/* Only vectors of the formula are shifted by the formula's map. */
+static bool has_map(const struct pe_plan *plan) {
+    const struct pe_encoding *row = pe_plan_row(plan);
+    return row->shift_pairs && (!row->exact || row->exact(pe_plan_view(plan)));
+}
+
 /* Memory and, for a fit, its two sides. */
 static int shift_fill(struct pe_arena *arena, struct shift *op, struct pe_shift_result *out,
                       const struct pe_shift_args *args, struct pe_error *err) {
-    bool exact = pe_plan_row(op->plan)->shift_pairs != NULL;
+    bool exact = has_map(op->plan);
     size_t rows = op->width < BLOCK_ITEMS ? BLOCK_ITEMS / op->width : 1;
     op->block_rows = rows < op->n ? rows : (op->n ? op->n : 1);
     if (work_check(op, exact, err) || shifted_open(arena, op, args->distance, err)) {

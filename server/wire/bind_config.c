@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define MAX_DEPTH 8
-#define KEY_SIZE  160
 
 struct flat {
     struct pe_arena *arena;
@@ -52,7 +51,7 @@ static void take_list(struct flat *flat, struct pe_config_item *item, const json
 static void take_leaf(struct flat *flat, const char *path, const json_t *value) {
     struct pe_config_item *item = &flat->config.items[flat->config.n++];
     *item = (struct pe_config_item){.kind = PE_CONFIG_OTHER};
-    item->key = pe_arena_text(flat->arena, path, strlen(path), flat->err);
+    item->key = path;
     if (json_is_null(value)) {
         item->kind = PE_CONFIG_NULL;
     } else if (json_is_boolean(value)) {
@@ -70,6 +69,16 @@ static void take_leaf(struct flat *flat, const char *path, const json_t *value) 
     }
 }
 
+/* The path of a member, as long as it may be: a name that is cut may be another's. */
+static const char *path_of(struct flat *flat, const char *path, const char *key) {
+    size_t size = strlen(path) + strlen(key) + 2;
+    char *longer = pe_arena_alloc(flat->arena, size, flat->err);
+    if (longer) {
+        snprintf(longer, size, "%s%s%s", path, path[0] ? "." : "", key);
+    }
+    return longer;
+}
+
 static void take(struct flat *flat, const char *path, const json_t *value, int depth) {
     const char *key;
     json_t *inner;
@@ -78,9 +87,8 @@ static void take(struct flat *flat, const char *path, const json_t *value, int d
         return;
     }
     json_object_foreach((json_t *)(uintptr_t)value, key, inner) {
-        char longer[KEY_SIZE];
-        snprintf(longer, sizeof longer, "%s%s%s", path, path[0] ? "." : "", key);
-        if (flat->err->code) {
+        const char *longer = path_of(flat, path, key);
+        if (!longer) {
             return;
         }
         take(flat, longer, inner, depth + 1);

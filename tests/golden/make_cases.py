@@ -48,7 +48,8 @@ def tensor(values, dtype="float32"):
 # ---- Encodings ------------------------------------------------------------------------------------------------------
 
 SIN = {"type": "sinusoidal", "d_model": 4, "base": 10000.0, "layout": "interleaved", "order": "sin_cos",
-       "denominator": "half", "odd": "truncate", "position_scale": 1.0, "offset": 0.0}
+       "denominator": "half", "odd": "truncate", "position_scale": 1.0, "offset": 0.0,
+       "arithmetic": "exact"}
 
 
 def spec(**changes):

@@ -167,7 +167,8 @@ def test_examples_by_curl():
         reply = json.loads(curl(daemon, "localhost:8080/v1/encode?type=sinusoidal&d_model=6&positions=0:4"))
         assert reply["encoding"] == {
             "type": "sinusoidal", "d_model": 6, "base": 10000.0, "layout": "interleaved", "order": "sin_cos",
-            "denominator": "half", "odd": "truncate", "position_scale": 1.0, "offset": 0.0}, reply["encoding"]
+            "denominator": "half", "odd": "truncate", "position_scale": 1.0, "offset": 0.0,
+            "arithmetic": "exact"}, reply["encoding"]
         rows = numbers(reply["vectors"], [4, 6])
         close(rows, [narrow(v, "float32") for p in range(4) for v in paper(p, 6)], 0)
         close(rows[18:], [.141120, -.989992, .138798, .990321, .006463, .999979], 6e-7)  # keras-hub's test

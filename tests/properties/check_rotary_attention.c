@@ -236,6 +236,10 @@ static void check_choices(const char *type, const char *within, const struct pe_
     for (size_t i = 0; i < n; i++) {
         char path[120];
         snprintf(path, sizeof path, "%s%s", within, fields[i].name);
+        if (strcmp(path, "arithmetic") ==
+            0) { /* replays are as inexact as what they replay: check_arithmetic.c */
+            continue;
+        }
         for (const struct pe_choice *c = fields[i].choices; c && c->name; c++) {
             char choice[200];
             snprintf(choice, sizeof choice, "%s=%s", path, c->name);

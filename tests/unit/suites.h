@@ -12,6 +12,7 @@
 #define SUITES(X)         \
     X(apply)              \
     X(arena)              \
+    X(arithmetic)         \
     X(attention)          \
     X(attention_errors)   \
     X(buffers)            \
@@ -59,6 +60,7 @@
     X(reports_precision)  \
     X(reports_width)      \
     X(rope)               \
+    X(rope_config)        \
     X(rotary)             \
     X(rotary_attention)   \
     X(rows)               \

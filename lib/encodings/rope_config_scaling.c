@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The scaling and the sections of a model's configuration: what transformers' code takes from rope_parameters
+ * (or rope_scaling) and, where it is not there, from beside it.
+ *
+ *     yarn, longrope    factor, else max_position_embeddings / original_max_position_embeddings
+ *     dynamic           max_position_embeddings is the context of the training, whatever else is said
+ *     all               original_max_position_embeddings may be beside; it is never guessed
+ *     yarn              mscale and mscale_all_dim count when both are there; mscale_all_dim scales the
+ * softmax of DeepSeek alone, elsewhere the two are their quotient, an attention factor
+ *
+ * Members that the type does not use are left to the reply's list of ignored keys.
+ */
+#include "encodings/rope_config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIELDS rope_scaling_fields
+
+static bool has(const struct rope_scaling *scaling, int key) {
+    return (scaling->given & ROPE_BIT(key)) != 0;
+}
+
+static void drop(struct rope_scaling *scaling, int key, double *member) {
+    scaling->given &= ~ROPE_BIT(key);
+    *member = 0;
+}
+
+/* ---- The type ------------------------------------------------------------------------------------------ */
+
+/* Qwen2-VL calls its sections a type, and LongRoPE was "su" at first. */
+static int type_named(const char *name) {
+    static const char *const others[][2] = {{"mrope", "default"}, {"su", "longrope"}};
+    for (size_t i = 0; i < PE_COUNT(others); i++) {
+        name = strcmp(name, others[i][0]) == 0 ? others[i][1] : name;
+    }
+    return strcmp(name, "ggml") == 0 ? 0 : rope_scaling_type(name);
+}
+
+/* What is said here of the encoding, whatever the type. */
+static bool is_common(int key) {
+    return key == ROPE_KEY_ROPE_THETA || key == ROPE_KEY_PARTIAL;
+}
+
+/* An object without a type may only hold what every type has. */
+static int untyped(struct rope_reading *reading, struct pe_error *err) {
+    for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
+        if (!is_common(key) && rope_config_find(reading, reading->scaling, FIELDS[key].name)) {
+            return rope_config_missing(reading, reading->scaling, "rope_type",
+                                       "it tells how the rest is read", err);
+        }
+    }
+    return PE_OK;
+}
+
+int rope_config_type(struct rope_reading *reading, struct pe_error *err) {
+    reading->type = ROPE_TYPE_DEFAULT;
+    if (!reading->scaling[0]) {
+        return PE_OK;
+    }
+    struct pe_config_item *item = rope_config_find(reading, reading->scaling, "rope_type");
+    item = item ? item : rope_config_find(reading, reading->scaling, "type");
+    if (!item) {
+        return untyped(reading, err);
+    }
+    if (item->kind != PE_CONFIG_TEXT) {
+        return rope_config_fail(item, PE_ERR_TYPE, err, "must be a string");
+    }
+    reading->type = type_named(item->text);
+    if (reading->type == 0) {
+        return rope_config_fail(
+            item, PE_ERR_CHOICE, err,
+            "must be default, linear, dynamic, proportional, yarn, longrope (su), llama3, mrope or "
+            "ntk, got \"%.40s\"",
+            item->text);
+    }
+    reading->is_mrope = strcmp(item->text, "mrope") == 0;
+    rope_config_use(item);
+    return PE_OK;
+}
+
+/* ---- Sections ------------------------------------------------------------------------------------------ */
+
+static int section_list(const struct pe_config_item *item, struct pe_ints *out, struct pe_error *err) {
+    bool good = item->kind == PE_CONFIG_NUMBERS && item->list->dim[0] <= PE_MAX_INTS;
+    *out = (struct pe_ints){.n = 0};
+    for (size_t i = 0; good && i < item->list->dim[0]; i++) {
+        double value = ((const double *)item->list->data)[i];
+        good = value >= 0 && value <= 32768 && value == floor(value);
+        out->v[out->n++] = good ? (int64_t)value : 0;
+    }
+    return good ? PE_OK : rope_config_fail(item, PE_ERR_TYPE, err, "must be a short list of whole numbers");
+}
+
+static int sections_agree(const struct rope *params, const struct pe_ints *told, int layout,
+                          struct pe_error *err) {
+    const struct pe_ints *own = &params->sections;
+    bool given = params->given >> ROPE_SECTIONS & 1;
+    if (given && (own->n != told->n || memcmp(own->v, told->v, told->n * sizeof *told->v) != 0)) {
+        return pe_fail(err, PE_ERR_CONFLICT, "sections", "differ from those of hf_config");
+    }
+    if (params->section_layout != 0 && params->section_layout != layout) {
+        return pe_fail(err, PE_ERR_CONFLICT, "section_layout", "differs from that of hf_config");
+    }
+    return PE_OK;
+}
+
+static int adopt_sections(const struct rope_reading *reading, struct rope *params, struct pe_error *err) {
+    struct pe_config_item *item = rope_config_find(reading, reading->scaling, "mrope_section");
+    struct pe_config_item *flag = rope_config_find(reading, reading->scaling, "mrope_interleaved");
+    struct pe_ints told;
+    if (!item) {
+        return reading->is_mrope ? rope_config_missing(reading, reading->scaling, "mrope_section",
+                                                       "type mrope needs it", err)
+                                 : PE_OK;
+    }
+    if (flag && flag->kind != PE_CONFIG_BOOL) {
+        return rope_config_fail(flag, PE_ERR_TYPE, err, "must be true or false");
+    }
+    int layout = flag && flag->flag ? ROPE_INTERLEAVED : ROPE_CONTIGUOUS;
+    if (section_list(item, &told, err) || sections_agree(params, &told, layout, err)) {
+        return err->code;
+    }
+    rope_config_use(item);
+    rope_config_use(flag);
+    params->sections = told;
+    params->section_layout = layout;
+    params->given |= UINT64_C(1) << ROPE_SECTIONS | UINT64_C(1) << ROPE_SECTION_LAYOUT;
+    return PE_OK;
+}
+
+/* ---- Members ------------------------------------------------------------------------------------------- */
+
+/* Where the object is, as a path for errors: without its last dot. */
+static int at_scaling(const struct rope_reading *reading, struct pe_error *err) {
+    char path[2 * ROPE_CONFIG_PATH];
+    int length = snprintf(path, sizeof path, "hf_config.%s%s", reading->within, reading->scaling);
+    path[length - 1] = '\0';
+    return pe_error_at(err, path);
+}
+
+/* One row from the item of its name. */
+static int member_read(const struct rope_reading *reading, const struct pe_config_item *item,
+                       const struct pe_field *row, struct rope_scaling *out, struct pe_error *err) {
+    bool list = row->kind == PE_KIND_TENSOR, flag = row->kind == PE_KIND_BOOL;
+    enum pe_config_kind wanted = list ? PE_CONFIG_NUMBERS : flag ? PE_CONFIG_BOOL : PE_CONFIG_NUMBER;
+    if (item->kind != wanted) {
+        return rope_config_fail(item, PE_ERR_TYPE, err, "must be %s",
+                                list   ? "a list of numbers"
+                                : flag ? "true or false"
+                                       : "a number");
+    }
+    int failed = list   ? pe_field_set_tensor(FIELDS, row, out, item->list, err)
+                 : flag ? pe_field_set_bool(FIELDS, row, out, item->flag, err)
+                        : pe_field_set_real(FIELDS, row, out, item->number, err);
+    return failed ? at_scaling(reading, err) : PE_OK;
+}
+
+/* All that the type takes. `items` are told which rows they are for, to be marked once it is clear what
+ * counts. */
+static int members_read(const struct rope_reading *reading, struct rope_scaling *out,
+                        struct pe_config_item *items[ROPE_SCALING_N_FIELDS], struct pe_error *err) {
+    bool dynamic = reading->type == ROPE_TYPE_DYNAMIC;
+    for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
+        const struct pe_field *row = &FIELDS[key];
+        bool from_beside = dynamic && key == ROPE_KEY_ORIGINAL;
+        bool takes = rope_scaling_takes(reading->type, key) && !from_beside;
+        items[key] = takes ? rope_config_find(reading, reading->scaling, row->name) : NULL;
+        if (items[key] && member_read(reading, items[key], row, out, err)) {
+            return err->code;
+        }
+    }
+    return PE_OK;
+}
+
+/* Leaves what takes part: an attention factor wins over what it would be made of. */
+static void settle(const struct rope_reading *reading, struct rope_scaling *scaling,
+                   struct pe_config_item *items[ROPE_SCALING_N_FIELDS]) {
+    bool attention = has(scaling, ROPE_KEY_ATTENTION);
+    bool quotient = !attention && scaling->mscale > 0 && scaling->mscale_all_dim > 0;
+    bool deepseek = reading->family->scales_softmax && scaling->mscale_all_dim > 0;
+    if (reading->type == ROPE_TYPE_LONGROPE && attention) {
+        drop(scaling, ROPE_KEY_FACTOR, &scaling->factor);
+    }
+    if (quotient && !deepseek) {
+        rope_config_use(items[ROPE_KEY_MSCALE]);
+        rope_config_use(items[ROPE_KEY_MSCALE_ALL]);
+        scaling->attention_factor = rope_scaling_quotient(scaling);
+        scaling->given |= ROPE_BIT(ROPE_KEY_ATTENTION);
+    }
+    if (!quotient || !deepseek) {
+        drop(scaling, ROPE_KEY_MSCALE, &scaling->mscale);
+    }
+    if (!deepseek) {
+        drop(scaling, ROPE_KEY_MSCALE_ALL, &scaling->mscale_all_dim);
+    }
+    for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
+        if (items[key] && (scaling->given >> key & 1)) {
+            rope_config_use(items[key]);
+        }
+    }
+}
+
+/* ---- What is beside ------------------------------------------------------------------------------------ */
+
+/* A length in tokens from beside the scaling into a row of it. */
+static int length_beside(const struct rope_reading *reading, const char *key, struct rope_scaling *scaling,
+                         struct pe_error *err) {
+    struct rope_figure length;
+    if (rope_config_number(reading, "", key, 0, &length, err) || !length.item) {
+        return err->code;
+    }
+    if (!(length.value >= 2 && length.value <= PE_POSITION_MAX && length.value == floor(length.value))) {
+        return rope_config_fail(length.item, PE_ERR_RANGE, err,
+                                "got %.17g, allowed are whole numbers from 2 to 2^53", length.value);
+    }
+    rope_config_use(length.item);
+    scaling->original_max_position_embeddings = (int64_t)length.value;
+    scaling->given |= ROPE_BIT(ROPE_KEY_ORIGINAL);
+    return PE_OK;
+}
+
+static int original_complete(const struct rope_reading *reading, struct rope_scaling *scaling,
+                             struct pe_error *err) {
+    bool dynamic = reading->type == ROPE_TYPE_DYNAMIC;
+    const char *key = dynamic ? "max_position_embeddings" : FIELDS[ROPE_KEY_ORIGINAL].name;
+    if (!rope_scaling_takes(reading->type, ROPE_KEY_ORIGINAL) || has(scaling, ROPE_KEY_ORIGINAL)) {
+        return PE_OK;
+    }
+    if (length_beside(reading, key, scaling, err) || has(scaling, ROPE_KEY_ORIGINAL)) {
+        return err->code;
+    }
+    return rope_config_missing(reading, dynamic ? "" : reading->scaling, key,
+                               "it is the context of the training, which is not guessed", err);
+}
+
+static int factor_complete(const struct rope_reading *reading, struct rope_scaling *scaling,
+                           struct pe_error *err) {
+    bool longrope = reading->type == ROPE_TYPE_LONGROPE;
+    bool derives = longrope || reading->type == ROPE_TYPE_YARN;
+    struct rope_figure most;
+    if (!derives || has(scaling, ROPE_KEY_FACTOR) || (longrope && has(scaling, ROPE_KEY_ATTENTION))) {
+        return PE_OK;
+    }
+    if (rope_config_number(reading, "", "max_position_embeddings", 0, &most, err)) {
+        return err->code;
+    }
+    if (!most.item) {
+        return rope_config_missing(reading, reading->scaling, "factor",
+                                   "and so is max_position_embeddings, which it would follow from", err);
+    }
+    rope_config_use(most.item);
+    double factor = most.value / (double)scaling->original_max_position_embeddings;
+    return pe_field_set_real(FIELDS, &FIELDS[ROPE_KEY_FACTOR], scaling, factor, err)
+               ? at_scaling(reading, err)
+               : PE_OK;
+}
+
+static int needs_check(const struct rope_reading *reading, const struct rope_scaling *scaling,
+                       struct pe_error *err) {
+    for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
+        if (rope_scaling_needs(reading->type, key) && !(scaling->given >> key & 1)) {
+            return rope_config_missing(reading, reading->scaling, FIELDS[key].name, "its rope_type needs it",
+                                       err);
+        }
+    }
+    return PE_OK;
+}
+
+/* ---- The field scaling beside it ----------------------------------------------------------------------- */
+
+static double number_at(const struct pe_tensor *list, size_t i) {
+    double value;
+    pe_dtype_load(list->dtype, (const char *)list->data + i * pe_dtype_size(list->dtype), 1, &value);
+    return value;
+}
+
+static bool is_same_list(const struct pe_tensor *a, const struct pe_tensor *b) {
+    bool same = a->rank == 1 && b->rank == 1 && a->dim[0] == b->dim[0];
+    for (size_t i = 0; same && i < a->dim[0]; i++) {
+        same = number_at(a, i) == number_at(b, i);
+    }
+    return same;
+}
+
+static bool is_same(const struct pe_field *row, const struct rope_scaling *a, const struct rope_scaling *b) {
+    const char *x = (const char *)a + row->offset, *y = (const char *)b + row->offset;
+    switch (row->kind) {
+    case PE_KIND_REAL:
+        return *(const double *)(const void *)x == *(const double *)(const void *)y;
+    case PE_KIND_INT:
+        return *(const int64_t *)(const void *)x == *(const int64_t *)(const void *)y;
+    case PE_KIND_BOOL:
+        return *(const bool *)x == *(const bool *)y;
+    case PE_KIND_CHOICE:
+        return *(const int *)(const void *)x == *(const int *)(const void *)y;
+    default:
+        return is_same_list(*(const struct pe_tensor *const *)(const void *)x,
+                            *(const struct pe_tensor *const *)(const void *)y);
+    }
+}
+
+/* What is wrong with a row of the request's own scaling; NULL: nothing. The base and the part that turns may
+ * be said elsewhere. */
+static const char *disagreement(int key, const struct rope_scaling *own, const struct rope_scaling *told) {
+    bool given = has(own, key), known = is_common(key) ? given : has(told, key);
+    if (given && known) {
+        return is_same(&FIELDS[key], own, told) ? NULL : "differs from what hf_config gives";
+    }
+    return given   ? "is there, but hf_config does not give it"
+           : known ? "is missing, but hf_config gives it"
+                   : NULL;
+}
+
+/* The request's own scaling says what the configuration says, once the defaults of both are filled in. */
+static int scaling_agrees(const struct rope *params, const struct rope_scaling *told_as_read, double part,
+                          struct pe_error *err) {
+    struct rope_scaling own = *(const struct rope_scaling *)params->scaling, told = *told_as_read;
+    rope_scaling_resolve(&own);
+    rope_scaling_resolve(&told);
+    told.rope_theta = params->base;
+    told.partial_rotary_factor = part;
+    for (int key = 0; key < ROPE_SCALING_N_FIELDS; key++) {
+        const char *fault = disagreement(key, &own, &told);
+        if (fault) {
+            char path[80];
+            snprintf(path, sizeof path, "scaling.%s", FIELDS[key].name);
+            return pe_fail(err, PE_ERR_CONFLICT, path, "%s", fault);
+        }
+    }
+    return PE_OK;
+}
+
+static int scaling_read(const struct rope_reading *reading, struct rope_scaling *out,
+                        struct rope_figure *part, struct pe_error *err) {
+    struct pe_config_item *items[ROPE_SCALING_N_FIELDS] = {NULL};
+    pe_fields_init(FIELDS, ROPE_SCALING_N_FIELDS, out, sizeof *out);
+    out->rope_type = reading->type;
+    out->given = 1; /* its first row */
+    if (reading->scaling[0] && members_read(reading, out, items, err)) {
+        return err->code;
+    }
+    if (original_complete(reading, out, err)) {
+        return err->code;
+    }
+    if (factor_complete(reading, out, err) || needs_check(reading, out, err)) {
+        return err->code;
+    }
+    settle(reading, out, items);
+    if (rope_scaling_keeps_width(out->rope_type)) {
+        rope_config_use(part->item);
+        out->partial_rotary_factor = part->value;
+        out->given |= ROPE_BIT(ROPE_KEY_PARTIAL);
+    }
+    return PE_OK;
+}
+
+int rope_config_scaling(const struct rope_reading *reading, struct rope *params, struct rope_figure *part,
+                        struct pe_error *err) {
+    bool own = params->scaling && params->scaling != &params->adopted;
+    struct rope_scaling told;
+    if ((reading->scaling[0] && adopt_sections(reading, params, err)) ||
+        scaling_read(reading, &told, part, err) || (own && scaling_agrees(params, &told, part->value, err))) {
+        return err->code;
+    }
+    params->adopted = told;
+    params->scaling = reading->type == ROPE_TYPE_DEFAULT ? NULL : &params->adopted;
+    if (params->scaling) {
+        params->given |= UINT64_C(1) << ROPE_SCALING;
+    }
+    return PE_OK;
+}
