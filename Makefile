@@ -67,7 +67,7 @@ INC_server := -Ilib/include -Iserver
 INC_tests := -Ilib/include -Ilib -Iserver -Itests
 
 # ---- Sources -------------------------------------------------------------------------------------------------
-LIB_SRC := $(wildcard $(patsubst %,lib/%/*.c,core kernels encodings ops formats lab))
+LIB_SRC := $(wildcard $(patsubst %,lib/%/*.c,core kernels encodings ops formats))
 SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c server/*/*.c))
 MAIN_SRC := $(wildcard server/main.c)
 UNIT_SRC := $(wildcard tests/unit/*.c tests/properties/*.c tests/faults/*.c)
@@ -79,7 +79,7 @@ UNIT_OBJ := $(UNIT_SRC:%.c=$(B)/%.o)
 OBJ := $(LIB_OBJ) $(SERVER_OBJ) $(MAIN_OBJ) $(UNIT_OBJ)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(filter tests/fuzz/fuzz_%,$(FUZZ_SRC)))
-TOOL_SRC := $(wildcard tests/exact/*.c tests/bench/*.c) $(FUZZ_SRC)
+TOOL_SRC := $(wildcard tests/exact/*.c tests/bench/*.c tests/load/*.c) $(FUZZ_SRC)
 
 # ---- Build ---------------------------------------------------------------------------------------------------
 .DEFAULT_GOAL := all
@@ -142,6 +142,9 @@ $(B)/unit: $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ)
 
 $(B)/exact: $(B)/tests/exact/exact.o $(LIB_OBJ)
 	@$(LINK) -o $@ $^ -lmpfr -lgmp $(LIB_LIBS)
+
+$(B)/load: $(B)/tests/load/load.o
+	@$(LINK) -o $@ $^
 
 $(B)/bench-%: $(B)/tests/bench/%.o $(SERVER_OBJ) $(LIB_OBJ)
 	@$(LINK) -o $@ $^ $(SERVER_LIBS)
@@ -206,11 +209,18 @@ bench: $(BENCH)                 ## speed, measured on this machine
 	@printf '%-28s %12s   %s\n' what time against
 	@set -e; for program in $(BENCH); do $$program; done
 
+load: $(B)/load                 ## the load generator build/FLAVOUR/load; called without arguments it says how
+
+# Long: some ten minutes, and a tenth of the requests under a sanitizer.
+soak: server                    ## a daemon under many right and wrong requests (FLAVOUR=asan SEED=7 SOAK_REQUESTS=... SOAK_MUTATIONS=...)
+	@SEED=$(SEED) SOAK_REQUESTS=$(SOAK_REQUESTS) SOAK_MUTATIONS=$(SOAK_MUTATIONS) SOAK_CLIENTS=$(SOAK_CLIENTS) \
+	    $(PYTHON) tests/soak/soak.py $(B)/posencd
+
 cov: ONLY = cov
 cov: test                       ## which lines and errors the tests reach: at least 95 % of lib, 85 % of server
 
 # ---- Source --------------------------------------------------------------------------------------------------
-lint:                           ## format, warnings, layers, symbols, sizes (ONLY="includes text": only those)
+lint:                           ## format, warnings, layers, symbols, sizes, shape (ONLY="includes text": only those)
 	@.ci/setup build test lint
 	+@tests/rules/lint.sh $(ONLY)
 
@@ -221,7 +231,7 @@ tidy:                           ## clang-tidy (.clang-tidy) over lib and server:
 
 format:                         ## clang-format all C files in place
 	@.ci/setup lint
-	@find lib server tests -name node_modules -prune -o -name '*.[ch]' -print | xargs -r clang-format-14 -i
+	@find lib server tests -name '*.[ch]' | xargs -r clang-format-14 -i
 
 # ---- Install and ship ----------------------------------------------------------------------------------------
 # The configuration goes to share/posenc as an example, so that installing again never overwrites a changed one.
@@ -250,10 +260,12 @@ uninstall:                      ## remove what install put there
 	rm -f $(INCDIR)/posenc.h $(INCDIR)/posenc_fields.h
 	rm -rf $(SHAREDIR)
 
-docker:                         ## build the image posenc:latest with docker
+docker:                         ## build the image posenc:latest (needs docker)
+	@command -v docker >/dev/null || { echo "docker: needs docker: https://docs.docker.com/engine/install/, or" \
+	    "podman build -t posenc:latest ."; exit 1; }
 	docker build -t posenc:latest .
 
-image-check:                    ## build the image for real and try it (Debian, root; no docker engine, no registry needed)
+image-check:                    ## build the image for real and try it (Debian, root; needs no docker)
 	@.ci/setup image
 	@docker/image-check
 
@@ -265,5 +277,5 @@ help:                           ## this list
 	    awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
 force:
-.PHONY: all lib server unit objects replays fuzzers syntax run test check-quick exact fuzz golden bench cov lint \
+.PHONY: all lib server unit objects replays fuzzers syntax run test check-quick exact fuzz golden bench load soak cov lint \
         tidy format install uninstall docker image-check clean help force

@@ -120,29 +120,36 @@ static void next_input(z_stream *z, const struct call_bytes *packed, size_t *tak
     *taken += n;
 }
 
+static int inflate_fail(struct call *call, int result, bool first) {
+    const char *what = result == Z_BUF_ERROR ? "ends inside its gzip stream"
+                       : first               ? "is not valid gzip"
+                               : "has bytes after its gzip stream that are no further part of it";
+    return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "%s", what);
+}
+
+/* All members, one after the other (RFC 1952, 2.2). */
 static int inflate_all(struct call *call, z_stream *z) {
     const struct call_bytes *packed = &call->body.packed;
     unsigned char out[16384];
     size_t taken = 0;
-    for (int result = Z_OK; result != Z_STREAM_END;) {
+    bool first = true;
+    for (int result = Z_OK; result != Z_STREAM_END || z->avail_in || taken < packed->n;) {
+        if (result == Z_STREAM_END) {
+            first = false;
+            inflateReset(z);
+        }
         if (!z->avail_in && taken < packed->n) {
             next_input(z, packed, &taken);
         }
         z->next_out = out;
         z->avail_out = sizeof out;
         result = inflate(z, Z_NO_FLUSH);
-        if (result == Z_BUF_ERROR) {
-            return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "ends inside its gzip stream");
-        }
         if (result != Z_OK && result != Z_STREAM_END) {
-            return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "is not valid gzip");
+            return inflate_fail(call, result, first);
         }
         if (pe_error_poll(&call->err) || feed_plain(call, out, sizeof out - z->avail_out)) {
             return call->err.code;
         }
-    }
-    if (z->avail_in || taken < packed->n) {
-        return pe_fail(&call->err, PE_ERR_SYNTAX, "body", "has bytes after the end of its gzip stream");
     }
     return PE_OK;
 }

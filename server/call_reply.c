@@ -9,7 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PULL_BYTES ((size_t)256 << 10) /* of a reply, written between two questions whether to stop */
+#define POSITIONS_BYTES 1024 /* of positions in a header, at most */
+#define POSITIONS_SHOWN ((size_t)256)
+#define PULL_BYTES      ((size_t)256 << 10) /* of a reply, written between two questions whether to stop */
 
 /* ---- buffers ----------------------------------------------------------------------------------------- */
 
@@ -83,6 +85,44 @@ static const char *shape_header(struct call *call, const struct pe_tensor *tenso
     return call->shape;
 }
 
+/* Positions that a rule made, as JSON, where that is short; in safetensors they are a tensor. */
+static const char *positions_text(struct call *call, const struct result_item *item) {
+    struct result alone = {0};
+    struct source source;
+    struct pe_error err = {0};
+    char text[64 + PE_NUMBER_ROOM * POSITIONS_SHOWN];
+    size_t prefix = strlen(item->name) + sizeof "{\"\":" - 1, n = 0;
+    if (pe_tensor_count(&item->tensor) > POSITIONS_SHOWN) {
+        return NULL;
+    }
+    result_numbers(&alone, item->name, &item->tensor);
+    if (source_open(&source, call->arena, format_at(FORMAT_JSON), &alone, false, &err) == PE_OK) {
+        n = source_pull(&source, text, sizeof text);
+    }
+    source_close(&source);
+    bool fits = n > prefix && n - prefix - 1 <= POSITIONS_BYTES;
+    return fits ? pe_arena_text(call->arena, text + prefix, n - prefix - 1, &err) : NULL;
+}
+
+static void add_positions(struct call *call) {
+    static const struct {
+        const char *name, *header;
+    } rows[] = {{"positions", "X-Posenc-Positions"},
+                {"query_positions", "X-Posenc-Query-Positions"},
+                {"key_positions", "X-Posenc-Key-Positions"}};
+    const struct result *result = &call->task.result;
+    for (size_t i = 0; i < result->n * PE_COUNT(rows); i++) {
+        const struct result_item *item = &result->items[i / PE_COUNT(rows)];
+        size_t row = i % PE_COUNT(rows);
+        const char *text = result_is_list(item) && strcmp(item->name, rows[row].name) == 0
+                               ? positions_text(call, item)
+                               : NULL;
+        if (text) {
+            call_add_header(call, rows[row].header, text);
+        }
+    }
+}
+
 /* What a binary body cannot say of itself. */
 static void add_tensor_headers(struct call *call) {
     const struct result_item *first = result_first(&call->task.result);
@@ -91,6 +131,9 @@ static void add_tensor_headers(struct call *call) {
     }
     if (call->task.encoding_json) {
         call_add_header(call, "X-Posenc-Encoding", call->task.encoding_json);
+    }
+    if (call->format->id != FORMAT_SAFETENSORS) {
+        add_positions(call);
     }
     if (first && call->format->id == FORMAT_RAW) {
         call_add_header(call, "X-Posenc-Shape", shape_header(call, &first->tensor));

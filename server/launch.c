@@ -33,6 +33,7 @@
 #define LAUNCH_ADMIN_DRAIN_NS POOL_SECOND
 #define LAUNCH_WATCHDOG_S     5 /* after the drain timeout: a part that never ends */
 #define LAUNCH_SPARE_FDS      64
+#define LAUNCH_TIDY_S         5 /* large blocks that nobody wanted for that long are not kept */
 /* Below, libmicrohttpd spins where it cannot take its first connection, and OpenBLAS, whose threads start
  * with the program, where it cannot map its buffers of 128 MiB. */
 #define LAUNCH_LEAST_FDS   32
@@ -143,10 +144,17 @@ void launch_block_signals(void) {
     signal(SIGPIPE, SIG_IGN);
 }
 
-static int wait_for_signal(void) {
+/* Meanwhile this thread, which has nothing else to do, gives memory back after a burst of large requests. */
+static int wait_for_signal(struct launch *launch) {
+    const struct timespec interval = {.tv_sec = LAUNCH_TIDY_S};
     sigset_t set = stop_signals();
-    int number = 0;
-    while (sigwait(&set, &number) != 0) {
+    int number;
+    while ((number = sigtimedwait(&set, NULL, &interval)) <= 0) {
+        size_t bytes = errno == EAGAIN ? buffers_tidy(launch->buffers) : 0;
+        if (bytes > 0) {
+            const struct log_pair pairs[] = {{.name = "bytes", .number = (int64_t)bytes}};
+            log_event(&launch->log, LOG_INFO, "unused memory given back", pairs, PE_COUNT(pairs));
+        }
     }
     return number;
 }
@@ -258,7 +266,7 @@ static void sleep_ms(int64_t ms) {
 
 static void serve_until_signal(struct launch *launch) {
     const struct config *config = launch->service.config;
-    int number = wait_for_signal();
+    int number = wait_for_signal(launch);
     metrics_set(launch->service.metrics, METRICS_READY, 0);
     arm_exit(config->drain_delay_ms + config->drain_timeout_ms);
     const struct log_pair pairs[] = {

@@ -131,8 +131,41 @@ static const char *const kind_words[] = {
     [PE_KIND_OBJECT] = "an object",
 };
 
+/* An object and the switches in it that may stand for it: see parse_object. */
+static size_t object_words(const struct pe_field *row, char *text, size_t size) {
+    size_t at = append(text, size, 0, "", "an object");
+    for (size_t i = 0; i < row->n_fields; i++) {
+        at = append(text, size, at, i ? ", " : " with ", row->fields[i].name);
+    }
+    for (size_t i = 0; i < row->n_fields; i++) {
+        if (row->fields[i].kind == PE_KIND_BOOL) {
+            at = append(text, size, at, ", or the word ", row->fields[i].name);
+        }
+    }
+    return at;
+}
+
+char *pe_field_words(const struct pe_field *row, char *text, size_t size) {
+    size_t at = 0;
+    bool names = row->choices && (row->kind == PE_KIND_CHOICE || row->kind == PE_KIND_SCALE);
+    text[0] = '\0';
+    if (row->kind == PE_KIND_OBJECT) {
+        at = object_words(row, text, size);
+    } else if (names) {
+        at = append(text, size, at, "", row->kind == PE_KIND_SCALE ? "a number or " : "one of ");
+        pe_choices_names(row->choices, text + at, size - at);
+    } else {
+        append(text, size, at, "", kind_words[row->kind]);
+    }
+    return text;
+}
+
+#define WORDS_ROOM 240
+
 static int wrong_kind(const struct pe_field *row, const char *got, struct pe_error *err) {
-    return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got %s", kind_words[row->kind], got);
+    char words[WORDS_ROOM];
+    return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got %s",
+                   pe_field_words(row, words, sizeof words), got);
 }
 
 /* A number for a message: without the digits that only the conversion to binary made. */
@@ -165,9 +198,9 @@ static int set_choice(const struct pe_field *row, int *out, const char *name, st
             return PE_OK;
         }
     }
-    char names[200];
-    return pe_fail(err, PE_ERR_CHOICE, row->name, "must be one of %s, got \"%.60s\"",
-                   pe_choices_names(row->choices, names, sizeof names), name);
+    char words[WORDS_ROOM];
+    return pe_fail(err, PE_ERR_CHOICE, row->name, "must be %s, got \"%.60s\"",
+                   pe_field_words(row, words, sizeof words), name);
 }
 
 int pe_field_set_bool(const struct pe_field *fields, const struct pe_field *row, void *base, bool value,

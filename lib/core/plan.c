@@ -210,6 +210,14 @@ size_t pe_plan_width(const struct pe_plan *plan) {
     return plan->view.width;
 }
 
+void pe_plan_bounds(const struct pe_plan *plan, double *min, double *max) {
+    *min = -PE_POSITION_MAX;
+    *max = PE_POSITION_MAX;
+    if (plan->row->bounds) {
+        plan->row->bounds(&plan->view, min, max);
+    }
+}
+
 const struct pe_plan_view *pe_plan_view(const struct pe_plan *plan) {
     return &plan->view;
 }

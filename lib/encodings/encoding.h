@@ -62,6 +62,11 @@ struct pe_encoding {
      * position where one is not (pe_positions_overflow), or may not be. NULL: no value is over 1. */
     int (*fits)(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
                 double limit, struct pe_error *err);
+    /* The least and the largest position that it takes. NULL: any from -2^53 to 2^53. */
+    void (*bounds)(const struct pe_plan_view *view, double *min, double *max);
+    /* Is the vector of this position one apart (a row of zeros for padding), which no map takes others to?
+     * NULL: none is. */
+    bool (*apart)(const struct pe_plan_view *view, double position);
     /* positions [n] to vectors out [n, D], each value rounded once. Cannot fail. */
     void (*encode)(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
                    void *out);

@@ -108,15 +108,20 @@ static int stray_fail(const struct learned *learned, const struct pe_positions *
                    rows, rows - 1);
 }
 
+static void learned_bounds(const struct pe_plan_view *view, double *min, double *max) {
+    const struct learned *learned = view->params;
+    if (learned->out_of_range == OUT_ERROR) {
+        *min = -(double)learned->offset;
+        *max = (double)((int64_t)table_rows(learned->table.tensor) - 1 - learned->offset);
+    }
+}
+
 static int learned_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
                          struct pe_error *err) {
     const struct learned *learned = view->params;
     struct pe_admit rule = {
         .whole = learned->interpolate == INTERPOLATE_NONE, .min = -INFINITY, .max = INFINITY};
-    if (learned->out_of_range == OUT_ERROR) {
-        rule.min = -(double)learned->offset;
-        rule.max = (double)((int64_t)table_rows(learned->table.tensor) - 1 - learned->offset);
-    }
+    learned_bounds(view, &rule.min, &rule.max);
     struct pe_stray stray;
     return pe_positions_stray(positions, &rule, err->stop, &stray)
                ? stray_fail(learned, positions, &stray, err)
@@ -303,6 +308,7 @@ const struct pe_encoding pe_learned = {
     .check = learned_check,
     .width = learned_width,
     .admit = learned_admit,
+    .bounds = learned_bounds,
     .fits = learned_fits,
     .encode = learned_encode,
 };

@@ -56,15 +56,23 @@ static size_t naive_width(const void *params) {
     return (size_t)naive->d_model;
 }
 
+static void naive_bounds(const struct pe_plan_view *view, double *min, double *max) {
+    const struct naive *naive = view->params;
+    if (naive->form == FORM_BINARY) { /* positions end at 2^53, so more columns allow no more of them */
+        *min = 0;
+        *max = ldexp(1, naive->d_model < 54 ? (int)naive->d_model : 54) - 1;
+    }
+}
+
 static int naive_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
                        struct pe_error *err) {
     const struct naive *naive = view->params;
     if (naive->form != FORM_BINARY) {
         return PE_OK;
     }
-    /* Positions end at 2^53, so more columns allow no more of them. */
     int bits = naive->d_model < 54 ? (int)naive->d_model : 54;
-    struct pe_admit rule = {.whole = true, .min = 0, .max = ldexp(1, bits) - 1};
+    struct pe_admit rule = {.whole = true};
+    naive_bounds(view, &rule.min, &rule.max);
     struct pe_stray stray;
     if (!pe_positions_stray(positions, &rule, err->stop, &stray)) {
         return PE_OK;
@@ -163,6 +171,7 @@ const struct pe_encoding pe_naive = {
     .check = naive_check,
     .width = naive_width,
     .admit = naive_admit,
+    .bounds = naive_bounds,
     .fits = naive_fits,
     .encode = naive_encode,
 };

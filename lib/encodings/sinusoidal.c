@@ -174,14 +174,14 @@ static int admit(const struct pe_plan_view *view, const struct pe_positions *pos
                            params->offset, err);
 }
 
-/* Pairs first..first+n-1 of one row, with or without the second kind. */
+/* Pairs first..first+n-1 of one row: all of them have the second kind, or none. */
 static void encode_pairs(const struct pe_plan_view *view, const struct pe_place *place, size_t first,
-                         size_t n, bool second, enum pe_dtype dtype, char *row) {
+                         size_t n, enum pe_dtype dtype, char *row) {
     const struct sinusoidal *params = view->params;
     const struct plan *plan = view->data;
     size_t size = pe_dtype_size(dtype);
     char *kind[2] = {row + (first * plan->step) * size,
-                     second ? row + (plan->second + first * plan->step) * size : NULL};
+                     first < plan->n_second ? row + (plan->second + first * plan->step) * size : NULL};
     bool swap = params->order == ORDER_COS_SIN;
     struct pe_phase_out out = {.sin = kind[swap], .cos = kind[!swap], .step = plan->step};
     if (is_exact(view)) {
@@ -192,21 +192,33 @@ static void encode_pairs(const struct pe_plan_view *view, const struct pe_place 
     }
 }
 
+/* Is it the row of padding? */
+static bool is_padding(const struct sinusoidal *params, const struct pe_place *place) {
+    return (params->given >> FIELD_PADDING_IDX & 1) && pe_place_is(place, params->padding_idx);
+}
+
+static bool apart(const struct pe_plan_view *view, double position) {
+    const struct sinusoidal *params = view->params;
+    struct pe_place place;
+    pe_place_of(&place, position, params->position_scale, params->offset);
+    return is_padding(params, &place);
+}
+
 static void encode_row(const struct pe_plan_view *view, double position, enum pe_dtype dtype, char *row) {
     const struct sinusoidal *params = view->params;
     const struct plan *plan = view->data;
     size_t size = pe_dtype_size(dtype), used = plan->n_first + plan->n_second;
     struct pe_place place;
     pe_place_of(&place, position, params->position_scale, params->offset);
-    if ((params->given >> FIELD_PADDING_IDX & 1) && pe_place_is(&place, params->padding_idx)) {
+    if (is_padding(params, &place)) {
         used = 0;
     }
     memset(row + used * size, 0, (view->width - used) * size); /* all bits zero is +0 in every element type */
     if (used == 0) {
         return;
     }
-    encode_pairs(view, &place, 0, plan->n_second, true, dtype, row);
-    encode_pairs(view, &place, plan->n_second, plan->n_first - plan->n_second, false, dtype, row);
+    encode_pairs(view, &place, 0, plan->n_second, dtype, row);
+    encode_pairs(view, &place, plan->n_second, plan->n_first - plan->n_second, dtype, row);
 }
 
 static void encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
@@ -263,6 +275,7 @@ const struct pe_encoding pe_sinusoidal = {
     .plan = make_plan,
     .exact = is_exact,
     .admit = admit,
+    .apart = apart,
     .encode = encode,
     .shift_pairs = shift_pairs,
     .shift = shift,

@@ -337,6 +337,8 @@ PE_API const struct pe_encoding_info *pe_plan_encoding(const struct pe_plan *pla
 /* The parameters as they were resolved, laid out by the encoding's fields: a VIEW. */
 PE_API const void *pe_plan_params(const struct pe_plan *plan);
 PE_API size_t pe_plan_bytes(const struct pe_plan *plan); /* of memory that it takes */
+/* The least and the largest position that the encoding takes. */
+PE_API void pe_plan_bounds(const struct pe_plan *plan, double *min, double *max);
 PE_API size_t pe_plan_width(const struct pe_plan *plan); /* width of a vector; 0 where there is none */
 
 /* ---- Work: what an operation still has to compute ------------------------------------------------------ */
@@ -511,8 +513,9 @@ struct pe_attention_args {
     size_t heads;                 /* H; default 1 for embeddings, the heads of q otherwise */
     const struct pe_tensor *bias; /* added to the logits, may hold -infinity: [Tq, Tk], [H, Tq, Tk] or
                                      [B, H, Tq, Tk]; axes of size 1 before the last broadcast */
-    /* [T] or [B, T]. Default: keys 0..Tk-1 and queries Tk-Tq..Tk-1; with embeddings, whose queries and keys
-     * are the same tokens, one that is given stands for both. */
+    /* [T] or [B, T], for an encoding that takes them; PE_ERR_CONFLICT without one. Default: keys 0..Tk-1 and
+     * queries Tk-Tq..Tk-1; with embeddings, whose queries and keys are the same tokens, one that is given
+     * stands for both. */
     const struct pe_positions *query_positions, *key_positions;
     const struct pe_attention_mask *mask;
     const double *scale; /* of q.k, not of the bias; default 1/sqrt(d) */
@@ -535,6 +538,11 @@ struct pe_attention_result {
 PE_API int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_attention_result *result,
                              const struct pe_attention_args *args, struct pe_error *err) PE_CHECKED;
 
+/* Most of the work of shift, which is one part that cannot be shared: positions times width where the map is
+ * exact, positions times width squared where it is fitted. */
+#define PE_SHIFT_ITEMS_MAX (UINT64_C(1) << 24)
+#define PE_SHIFT_WORK_MAX  (UINT64_C(1) << 28)
+
 struct pe_shift_args {
     size_t size;
     const struct pe_plan *plan;
@@ -548,7 +556,7 @@ struct pe_shift_result {
     bool exact;                /* the map holds at every position; else it is the best fit to these */
     struct pe_tensor blocks;   /* exact: [D/2, 2, 2], each acting on its pair of columns */
     struct pe_tensor matrix;   /* [D, D] with matrix . PE(p) = PE(p + distance) */
-    struct pe_tensor residual; /* the largest |matrix . PE(p) - PE(p + distance)| */
+    struct pe_tensor residual; /* the largest |matrix . PE(p) - PE(p + distance)|, but where one is padding */
     struct pe_tensor rms;      /* the root of their mean square */
 };
 

@@ -185,6 +185,8 @@ PE_API int pe_fields_check(const struct pe_field *fields, size_t n, const void *
 PE_API char *pe_fields_names(const struct pe_field *fields, size_t n, char *text, size_t size);
 /* The names of the choices, "half, half_minus_one". Returns text. */
 PE_API char *pe_choices_names(const struct pe_choice *choices, char *text, size_t size);
+/* "a whole number", "one of error, clamp, zero", "an object with ...": what the row takes, in words. */
+PE_API char *pe_field_words(const struct pe_field *row, char *text, size_t size);
 /* The name of a choice's value; NULL when there is none. */
 PE_API const char *pe_choice_name(const struct pe_choice *choices, int value);
 

@@ -16,6 +16,20 @@ int pe_reader_operand(const struct pe_reader *r, struct pe_operand *out, const s
     return pe_operand_read(r->arena, out, in, &rule, err);
 }
 
+/* Positions that nothing would look at are a mistake: those of a bias are in its numbers already. */
+static int positions_check(const struct pe_reader *r, struct pe_error *err) {
+    const struct pe_plan *plan = r->args->plan;
+    bool used = plan && pe_plan_row(plan)->info.family != PE_FAMILY_NONE;
+    const char *field = r->args->query_positions ? "query_positions"
+                        : r->args->key_positions ? "key_positions"
+                                                 : NULL;
+    if (used || !field) {
+        return PE_OK;
+    }
+    return pe_fail(err, PE_ERR_CONFLICT, field,
+                   "no encoding takes these positions: give one that does, or leave them out");
+}
+
 int pe_reader_positions(const struct pe_reader *r, struct pe_error *err) {
     const struct pe_attention *a = r->a;
     const struct pe_positions *of_q = r->args->query_positions, *of_k = r->args->key_positions;
@@ -24,7 +38,7 @@ int pe_reader_positions(const struct pe_reader *r, struct pe_error *err) {
         (of_k && pe_positions_fit(of_k, batch, a->keys, "key_positions", err))) {
         return err->code;
     }
-    return PE_OK;
+    return positions_check(r, err);
 }
 
 /* ---- Posted q, k, v ------------------------------------------------------------------------------------ */

@@ -21,12 +21,10 @@
 #include <math.h>
 #include <string.h>
 
-#define BLOCK_ITEMS    ((size_t)1 << 14)   /* of the vectors looked at together */
-#define ITEMS_MOST     (UINT64_C(1) << 24) /* positions times width, where the map is exact */
-#define WORK_MOST      (UINT64_C(1) << 28) /* positions * width^2, where it is fitted */
-#define WIDTH_LEAST    256                 /* making the vectors of a narrow table is as dear as this width */
-#define LARGEST        0x1p400             /* squares of vectors must not overflow */
-#define PAIRS_TOGETHER 1024                /* between two questions whether to stop */
+#define BLOCK_ITEMS    ((size_t)1 << 14) /* of the vectors looked at together */
+#define WIDTH_LEAST    256               /* making the vectors of a narrow table is as dear as this width */
+#define LARGEST        0x1p400           /* squares of vectors must not overflow */
+#define PAIRS_TOGETHER 1024              /* between two questions whether to stop */
 
 struct shift {
     const struct pe_plan *plan;
@@ -80,10 +78,22 @@ static void rows_encode(const struct shift *op, const struct pe_positions *posit
 
 struct misses {
     double most, squares;
+    size_t rows;
 };
+
+/* Does the row say anything about the map? Not where one of its two vectors is zeros for padding. */
+static bool row_counts(const struct shift *op, size_t row) {
+    bool (*apart)(const struct pe_plan_view *, double) = pe_plan_row(op->plan)->apart;
+    const struct pe_plan_view *view = pe_plan_view(op->plan);
+    double from, to;
+    pe_positions_read(&op->from, row, 1, &from);
+    pe_positions_read(&op->to, row, 1, &to);
+    return !apart || !(apart(view, from) || apart(view, to));
+}
 
 /* |mapped - after| of one row. */
 static void misses_add(struct misses *misses, const double *mapped, const double *after, size_t width) {
+    misses->rows++;
     for (size_t i = 0; i < width; i++) {
         double off = fabs(mapped[i] - after[i]);
         misses->most = off > misses->most ? off : misses->most;
@@ -104,11 +114,13 @@ static void residuals(const struct shift *op) {
             if (pe_stop_asked(op->stop)) {
                 return;
             }
-            (op->fit ? fitted_map : exact_map)(op, op->before + i * width, mapped);
-            misses_add(&misses, mapped, op->after + i * width, width);
+            if (row_counts(op, first + i)) {
+                (op->fit ? fitted_map : exact_map)(op, op->before + i * width, mapped);
+                misses_add(&misses, mapped, op->after + i * width, width);
+            }
         }
     }
-    double count = (double)op->n * (double)width;
+    double count = (double)misses.rows * (double)width;
     *op->residual = misses.most;
     *op->rms = count > 0 ? sqrt(misses.squares / count) : 0;
 }
@@ -185,11 +197,12 @@ static int args_check(const struct pe_shift_args *args, struct pe_error *err) {
 static int work_check(const struct shift *op, bool exact, struct pe_error *err) {
     double items = (double)op->n * (double)op->width;
     double work = exact ? items : items * fmax((double)op->width, WIDTH_LEAST);
-    uint64_t limit = exact ? ITEMS_MOST : WORK_MOST;
+    uint64_t limit = exact ? PE_SHIFT_ITEMS_MAX : PE_SHIFT_WORK_MAX;
     if (work <= (double)limit) {
         return PE_OK;
     }
-    return pe_fail_limit(err, "positions", "shift_work", limit, work < 1e18 ? (uint64_t)work : UINT64_MAX,
+    return pe_fail_limit(err, "positions", exact ? "shift_items" : "shift_work", limit,
+                         work < 1e18 ? (uint64_t)work : UINT64_MAX,
                          "%zu positions of width %zu are too many to %s", op->n, op->width,
                          exact ? "try the map on" : "fit a map to");
 }

@@ -9,6 +9,7 @@
 #include "tables.h"
 #include "wire/bind.h"
 #include "wire/echo.h"
+#include "wire/lift.h"
 #include "wire/problem.h"
 
 #include <stdio.h>
@@ -153,6 +154,13 @@ int page_limits(struct page *page, struct pe_error *err) {
         text_int(page->text,
                  *(const int64_t *)(const void *)((const char *)page->service->config + row->offset));
     }
+    /* What no option changes. */
+    text_key(page->text, "shift_items");
+    text_int(page->text, (int64_t)PE_SHIFT_ITEMS_MAX);
+    text_key(page->text, "shift_work");
+    text_int(page->text, (int64_t)PE_SHIFT_WORK_MAX);
+    text_key(page->text, "number_characters");
+    text_int(page->text, LIFT_MAX_NUMBER);
     text_key(page->text, "position_max");
     text_int(page->text, (int64_t)PE_POSITION_MAX);
     text_key(page->text, "rank_max");

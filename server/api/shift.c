@@ -4,6 +4,8 @@
  */
 #include "api/api.h"
 
+#include <math.h>
+
 struct shift_request {
     uint64_t given;
     struct pe_spec encoding;
@@ -15,7 +17,9 @@ static const struct pe_field fields[] = {
     {PE_FIELD(shift_request, encoding), .flags = PE_FIELD_REQUIRED, .doc = "the encoding"},
     {PE_FIELD(shift_request, distance), .flags = PE_FIELD_REQUIRED, .min = -PE_POSITION_MAX,
      .max = PE_POSITION_MAX, .doc = "k in M.PE(p) = PE(p + k)"},
-    {PE_FIELD(shift_request, positions), .doc = "where the map is tried (or fitted); default 0:64"},
+    {PE_FIELD(shift_request, positions),
+     .doc = "where the map is tried (or fitted), but for rows of padding; default 64 positions from 0, or as "
+            "near to it and as many as the encoding takes at both ends of the distance"},
 };
 
 static int check_return(const struct task *task, const struct pe_shift_result *made, struct pe_error *err) {
@@ -88,14 +92,28 @@ static int declare(struct task *task, const struct pe_shift_result *made, struct
     return PE_OK;
 }
 
+#define POSITIONS 64 /* where none are given */
+
+/* 0:64, as far as both p and p + distance are positions of the encoding. Where no p is, 0:64 itself, and the
+ * error says so. */
+static int default_positions(struct shift_request *request, const struct pe_plan *plan,
+                             struct pe_error *err) {
+    double min, max, k = request->distance;
+    pe_plan_bounds(plan, &min, &max);
+    double low = ceil(fmax(min, min - k)), high = floor(fmin(max, max - k));
+    double start = fmin(fmax(low, 0), fmax(low, high - (POSITIONS - 1)));
+    double count = fmin(POSITIONS, high - start + 1);
+    return low <= high ? pe_positions_steps(&request->positions, start, 1, (size_t)count, err)
+                       : pe_positions_steps(&request->positions, 0, 1, POSITIONS, err);
+}
+
 static int shift_open(struct task *task, struct pe_error *err) {
     struct shift_request *request = task->request;
     struct pe_plan *plan;
-    if (!pe_field_given(fields, &fields[2], request) &&
-        pe_positions_steps(&request->positions, 0, 1, 64, err)) {
-        return err->code;
-    }
-    if (task_plan(task, &plan, &request->encoding, 0, request->positions.length, err)) {
+    bool placed = pe_field_given(fields, &fields[2], request);
+    size_t length = placed ? request->positions.length : POSITIONS;
+    if (task_plan(task, &plan, &request->encoding, 0, length, err) ||
+        (!placed && default_positions(request, plan, err))) {
         return err->code;
     }
     struct pe_shift_args args = {

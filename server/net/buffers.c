@@ -29,7 +29,7 @@ struct slot {
 struct buffers {
     pthread_mutex_t lock;
     size_t keep_bytes, kept;
-    uint64_t count;
+    uint64_t count, seen; /* blocks that have come back: all, and when it was tidied last */
     struct slot slots[BUFFERS_SLOTS];
 };
 
@@ -44,25 +44,55 @@ static size_t class_of(size_t bytes) {
     return rest == 0 || bytes > SIZE_MAX - step ? bytes : bytes - rest + step;
 }
 
+#if defined(__SANITIZE_ADDRESS__) /* which watches malloc's blocks only */
 static void *fresh(size_t bytes) {
     void *block = NULL;
-    if (posix_memalign(&block, bytes >= BUFFERS_HUGE ? BUFFERS_HUGE : BUFFERS_ALIGN, bytes) != 0) {
+    return posix_memalign(&block, BUFFERS_ALIGN, bytes) == 0 ? block : NULL;
+}
+
+static void drop(void *block, size_t bytes) {
+    (void)bytes;
+    free(block);
+}
+#else
+static char *map(size_t bytes) {
+    void *block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return block != MAP_FAILED ? block : NULL;
+}
+
+/* Of the kernel, not of malloc: the heaps of its threads keep what is free at their end, tens of megabytes
+ * for ever, and a small block behind a big one is enough to keep that. */
+static void *fresh(size_t bytes) {
+    if (bytes < BUFFERS_HUGE) {
+        return map(bytes);
+    }
+    char *start = bytes <= SIZE_MAX - BUFFERS_HUGE ? map(bytes + BUFFERS_HUGE) : NULL;
+    if (start == NULL) {
         return NULL;
     }
-#ifdef MADV_HUGEPAGE
-    if (bytes >= BUFFERS_HUGE) {
-        madvise(block, bytes, MADV_HUGEPAGE); /* only advice: refused is as good */
+    size_t before = (BUFFERS_HUGE - (uintptr_t)start % BUFFERS_HUGE) % BUFFERS_HUGE;
+    char *block = start + before;
+    if (before > 0) {
+        munmap(start, before);
     }
+    munmap(block + bytes, BUFFERS_HUGE - before);
+#ifdef MADV_HUGEPAGE
+    madvise(block, bytes, MADV_HUGEPAGE); /* only advice: refused is as good */
 #endif
     return block;
 }
 
-/* Lock held. The block of the slot, which is free afterwards. */
-static void *empty_slot(struct buffers *buffers, struct slot *slot) {
-    void *block = slot->block;
+static void drop(void *block, size_t bytes) {
+    munmap(block, bytes);
+}
+#endif
+
+/* Lock held. What was in the slot, which is free afterwards. */
+static struct slot empty_slot(struct buffers *buffers, struct slot *slot) {
+    struct slot old = *slot;
     buffers->kept -= slot->bytes;
     *slot = (struct slot){0};
-    return block;
+    return old;
 }
 
 /* Lock held. A kept block of that class: the one returned last, whose pages may be in the cache still. */
@@ -75,7 +105,7 @@ static void *find_kept(struct buffers *buffers, size_t bytes) {
             best = slot;
         }
     }
-    return best != NULL ? empty_slot(buffers, best) : NULL;
+    return best != NULL ? empty_slot(buffers, best).block : NULL;
 }
 
 /* Lock held. A free slot, else the one returned longest ago. */
@@ -111,11 +141,15 @@ static void *take(void *context, size_t bytes) {
 static void give_back(void *context, void *block, size_t bytes) {
     struct buffers *buffers = context;
     size_t rounded = bytes < BUFFERS_SMALL ? bytes : class_of(bytes);
-    if (block == NULL || bytes < BUFFERS_SMALL || rounded > buffers->keep_bytes) {
+    if (block == NULL || bytes < BUFFERS_SMALL) {
         free(block);
         return;
     }
-    void *thrown[BUFFERS_SLOTS];
+    if (rounded > buffers->keep_bytes) {
+        drop(block, rounded);
+        return;
+    }
+    struct slot thrown[BUFFERS_SLOTS];
     size_t n = 0;
     pthread_mutex_lock(&buffers->lock);
     while (buffers->kept + rounded > buffers->keep_bytes) {
@@ -129,7 +163,8 @@ static void give_back(void *context, void *block, size_t bytes) {
     buffers->kept += rounded;
     pthread_mutex_unlock(&buffers->lock);
     while (n > 0) {
-        free(thrown[--n]);
+        n--;
+        drop(thrown[n].block, thrown[n].bytes);
     }
 }
 
@@ -147,7 +182,9 @@ void buffers_close(struct buffers *buffers) {
         return;
     }
     for (size_t i = 0; i < BUFFERS_SLOTS; i++) {
-        free(buffers->slots[i].block);
+        if (buffers->slots[i].block != NULL) {
+            drop(buffers->slots[i].block, buffers->slots[i].bytes);
+        }
     }
     pthread_mutex_destroy(&buffers->lock);
     free(buffers);
@@ -164,9 +201,31 @@ size_t buffers_kept(struct buffers *buffers) {
     return kept;
 }
 
+size_t buffers_tidy(struct buffers *buffers) {
+    struct slot thrown[BUFFERS_SLOTS];
+    size_t n = 0;
+    pthread_mutex_lock(&buffers->lock);
+    size_t bytes = buffers->count == buffers->seen ? buffers->kept : 0;
+    buffers->seen = buffers->count;
+    for (size_t i = 0; i < BUFFERS_SLOTS && bytes > 0; i++) {
+        if (buffers->slots[i].block != NULL) {
+            thrown[n++] = empty_slot(buffers, &buffers->slots[i]);
+        }
+    }
+    pthread_mutex_unlock(&buffers->lock);
+    while (n > 0) {
+        n--;
+        drop(thrown[n].block, thrown[n].bytes);
+    }
+    if (bytes > 0) {
+        malloc_trim(0);
+    }
+    return bytes;
+}
+
 void buffers_tune_malloc(void) {
     /* NOLINTBEGIN(concurrency-mt-unsafe): before there are threads */
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    mallopt(M_TRIM_THRESHOLD, 8 << 20);
     /* NOLINTEND(concurrency-mt-unsafe) */
 }

@@ -18,9 +18,14 @@ void buffers_close(struct buffers *buffers); /* all blocks have come back; NULL 
 /* Its functions, for any thread. Blocks are 64-byte aligned and not cleared. */
 struct pe_allocator buffers_allocator(struct buffers *buffers);
 size_t buffers_kept(struct buffers *buffers); /* bytes kept now */
+/* When no block has come back since the last call: frees all that are kept, and what malloc itself holds
+ * back. Returns how many bytes were kept. */
+size_t buffers_tidy(struct buffers *buffers);
 
-/* Raises malloc's own limits, so that blocks of some megabytes inside of the libraries are reused, too. Once,
- * at the start of the process. */
+/* Sets malloc's own limits, once, at the start of the process: blocks of some megabytes inside of the
+ * libraries are reused, and of what is free at the end of a thread's heap 8 MiB are held back. That much
+ * stays for ever, as malloc_trim leaves that end alone; with much less, each large request would touch fresh
+ * pages. */
 void buffers_tune_malloc(void);
 
 #endif

@@ -97,6 +97,18 @@ int bind_json(struct bind *bind, const char *text, size_t length, struct pe_erro
     return jansson_guard(read_request, &reading, err);
 }
 
+/* The type of an encoding may follow later in the text: a tensor of any encoding will do. */
+static bool encodings_watch(const char *const *keys, size_t depth) {
+    for (size_t i = 0; i < pe_encoding_count(); i++) {
+        const struct pe_encoding_info *info = pe_encoding_at(i);
+        struct bind_target params = {info->fields, info->n_fields, NULL};
+        if (bind_watches(&params, keys, depth)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool bind_watches(void *context, const char *const *keys, size_t depth) {
     const struct bind_target *op = context;
     const struct pe_field *fields = op->fields;
@@ -122,15 +134,8 @@ bool bind_watches(void *context, const char *const *keys, size_t depth) {
             fields = row->fields;
             n = row->n_fields;
             break;
-        case PE_KIND_ENCODING: /* its type may follow later in the text: any encoding's tensors will do */
-            for (size_t e = 0; e < pe_encoding_count(); e++) {
-                const struct pe_encoding_info *info = pe_encoding_at(e);
-                struct bind_target params = {info->fields, info->n_fields, NULL};
-                if (!last && bind_watches(&params, keys + i + 1, depth - i - 1)) {
-                    return true;
-                }
-            }
-            return false;
+        case PE_KIND_ENCODING:
+            return !last && encodings_watch(keys + i + 1, depth - i - 1);
         default:
             return false;
         }

@@ -24,6 +24,16 @@ static int wrong(const struct pe_field *row, const char *wanted, const json_t *g
     return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got %s", wanted, bind_json_word(got));
 }
 
+/* The same for the whole value of a field, which could be left out. */
+static int wrong_value(const struct pe_field *row, const char *wanted, const json_t *got,
+                       struct pe_error *err) {
+    if (!json_is_null(got) || (row->flags & PE_FIELD_REQUIRED)) {
+        return wrong(row, wanted, got, err);
+    }
+    return pe_fail(err, PE_ERR_TYPE, row->name,
+                   "must be %s, got null, which is not allowed: leave the field out for its default", wanted);
+}
+
 static char *path_join(char *out, size_t size, const char *path, const char *key) {
     snprintf(out, size, "%s", path);
     if (!lift_path_add(out, size, key)) {
@@ -198,10 +208,8 @@ static const struct pe_tensor *any_tensor(struct bind *bind, const struct pe_fie
     if (err->code) {
         pe_error_at(err, row->name);
     } else if (!tensor) {
-        wrong(row,
-              row->kind == PE_KIND_TABLE ? "the name of a table or an array of numbers"
-                                         : "an array of numbers",
-              value, err);
+        char words[240];
+        wrong_value(row, pe_field_words(row, words, sizeof words), value, err);
     }
     return err->code ? NULL : tensor;
 }
@@ -241,7 +249,7 @@ static int bind_positions(struct bind *bind, const struct bind_target *target, c
             return pe_error_at(err, row->name);
         }
     } else {
-        return wrong(row, "a list of numbers, a range \"start:stop:step\" or an object", value, err);
+        return wrong_value(row, "a list of numbers, a range \"start:stop:step\" or an object", value, err);
     }
     return pe_field_set_positions(target->fields, row, target->base, &positions, err);
 }
@@ -257,7 +265,7 @@ static int bind_ints(const struct bind_target *target, const struct pe_field *ro
         const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
         double number = json_number_value(item);
         if (!json_is_number(item) || number != floor(number) || fabs(number) > PE_POSITION_MAX) {
-            return wrong(row, "a list of whole numbers", item, err);
+            return (item == value ? wrong_value : wrong)(row, "a list of whole numbers", item, err);
         }
         ints.v[ints.n++] = (int64_t)number;
     }
@@ -275,7 +283,7 @@ static int bind_names(struct bind *bind, const struct bind_target *target, const
     for (size_t i = 0; i < n; i++) {
         const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
         if (!json_is_string(item)) {
-            return wrong(row, "a list of strings", item, err);
+            return (item == value ? wrong_value : wrong)(row, "a list of strings", item, err);
         }
         names.v[names.n++] = keep(bind, item, err);
         if (err->code) {
@@ -291,7 +299,8 @@ static int bind_object(struct bind *bind, const struct bind_target *target, cons
         return pe_field_parse(bind->arena, target->fields, row, target->base, json_string_value(value), err);
     }
     if (!json_is_object(value)) {
-        return wrong(row, "an object", value, err);
+        char words[240];
+        return wrong_value(row, pe_field_words(row, words, sizeof words), value, err);
     }
     struct bind_target inner = {row->fields, row->n_fields,
                                 pe_arena_array(bind->arena, 1, row->object_size, err)};
@@ -303,21 +312,6 @@ static int bind_object(struct bind *bind, const struct bind_target *target, cons
         return pe_error_at(err, row->name);
     }
     return pe_field_set_object(target->fields, row, target->base, inner.base, err);
-}
-
-static const char *plain_word(enum pe_kind kind) {
-    switch (kind) {
-    case PE_KIND_BOOL:
-        return "true or false";
-    case PE_KIND_INT:
-        return "a whole number";
-    case PE_KIND_REAL:
-        return "a number";
-    case PE_KIND_SCALE:
-        return "a number or a string";
-    default:
-        return "a string";
-    }
 }
 
 static int bind_plain(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
@@ -332,7 +326,8 @@ static int bind_plain(struct bind *bind, const struct bind_target *target, const
         return pe_field_set_real(target->fields, row, target->base, json_number_value(value), err);
     }
     if (!json_is_string(value)) {
-        return wrong(row, plain_word(row->kind), value, err);
+        char words[240];
+        return wrong_value(row, pe_field_words(row, words, sizeof words), value, err);
     }
     const char *text = keep(bind, value, err);
     return text ? pe_field_set_text(target->fields, row, target->base, text, err) : err->code;
@@ -351,14 +346,31 @@ static int bind_tensor(struct bind *bind, const struct bind_target *target, cons
 static int bind_encoding(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                          const json_t *value, const char *path, struct pe_error *err) {
     struct pe_spec spec = {0};
+    char words[240];
+    if (json_is_null(value)) {
+        return wrong_value(row, pe_field_words(row, words, sizeof words), value, err);
+    }
     if (bind_spec_value(bind, &spec, value, path, err)) {
         return err->code;
     }
     return pe_field_set_encoding(target->fields, row, target->base, &spec, err);
 }
 
+/* In a batch, a list of numbers is lifted where any operation's field of that name takes one: `mask` of
+ * attention, which is an object, as well as that of positions. */
+static int refuse_lifted(const struct pe_field *row, struct pe_error *err) {
+    char words[240];
+    return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got a list",
+                   pe_field_words(row, words, sizeof words));
+}
+
 static int bind_value(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                       const json_t *value, const char *path, struct pe_error *err) {
+    bool takes_list =
+        row->kind == PE_KIND_POSITIONS || row->kind == PE_KIND_TENSOR || row->kind == PE_KIND_TABLE;
+    if (!takes_list && json_is_null(value) && bind->lift && lift_find(bind->lift, path)) {
+        return refuse_lifted(row, err);
+    }
     switch (row->kind) {
     case PE_KIND_POSITIONS:
         return bind_positions(bind, target, row, value, path, err);

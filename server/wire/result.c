@@ -27,6 +27,10 @@ bool result_is_tensor(const struct result_item *item) {
     return !item->json && !item->bare;
 }
 
+bool result_is_list(const struct result_item *item) {
+    return item->bare && item->tensor.rank > 0;
+}
+
 void result_json(struct result *result, const char *name, const char *json) {
     result_add(result, name)->json = json;
 }

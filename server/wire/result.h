@@ -17,7 +17,7 @@ struct result_item {
     void (*rows)(const void *state, size_t first, size_t n, void *out); /* out [n, last axis] */
     const void *state;
     bool minus_inf; /* -infinity may occur; JSON writes null */
-    bool bare;      /* numbers alone, a field of the JSON reply and in no other format */
+    bool bare;      /* numbers alone, a field of the JSON reply */
 };
 
 struct result {
@@ -32,6 +32,9 @@ void result_numbers(struct result *result, const char *name, const struct pe_ten
 void result_json(struct result *result, const char *name, const char *json);
 /* Is it a tensor that every format must hold? */
 bool result_is_tensor(const struct result_item *item);
+/* Is it a list of numbers beside the tensors: positions that a rule made? safetensors holds it as a tensor.
+ */
+bool result_is_list(const struct result_item *item);
 size_t result_n_tensors(const struct result *result);
 /* The first tensor; NULL when there is none. */
 const struct result_item *result_first(const struct result *result);

@@ -87,13 +87,17 @@ static void npy_pieces(struct source *source, const struct result *result) {
     piece_add(source, PIECE_BINARY, 0, item);
 }
 
+static bool in_safetensors(const struct result_item *item) {
+    return result_is_tensor(item) || result_is_list(item);
+}
+
 static int safetensors_pieces(struct source *source, struct pe_arena *arena, const struct result *result,
                               struct pe_error *err) {
     struct pe_named_tensor tensors[RESULT_MAX];
     struct pe_safetensors_header header;
     size_t n = 0;
     for (size_t i = 0; i < result->n; i++) {
-        if (result_is_tensor(&result->items[i])) {
+        if (in_safetensors(&result->items[i])) {
             tensors[n++] = (struct pe_named_tensor){result->items[i].name, result->items[i].tensor};
         }
     }
@@ -103,7 +107,7 @@ static int safetensors_pieces(struct source *source, struct pe_arena *arena, con
     text_add(&source->text, header.text, header.bytes);
     piece_add(source, PIECE_TEXT, 0, NULL);
     for (size_t i = 0; i < result->n; i++) {
-        if (result_is_tensor(&result->items[i])) {
+        if (in_safetensors(&result->items[i])) {
             piece_add(source, PIECE_BINARY, 0, &result->items[i]);
         }
     }

@@ -2,11 +2,14 @@
 
 Each ```sh block is run by a shell as it stands, but for the port; the ```json block after it, where there is one, is
 what must come back: every member it names, numbers to their last digit, as the values of the examples have the same bits
-on every machine. `...` stands for members that are left out.
+on every machine. `...` stands for members that are left out. The error of float32 code that its first lines tell is
+measured here.
 """
 import json
+import math
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -50,7 +53,6 @@ def differences(want, got, path=""):
 
 def write_npy(path):
     """x.npy: [2, 4] float32, as numpy would write it."""
-    import struct
     header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }".ljust(117) + "\n"
     values = struct.pack("<8f", 0.5, -1, 2, 0.25, 1, 0, -0.5, 4)
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values)
@@ -72,11 +74,43 @@ def check(command, reply, port, folder, sanitized):
         return [] if int(run(command, port, folder)) == want else ["the stream has the wrong size"]
     output = run(command, port, folder)
     if "-o y.npy" in command:
-        import struct
         values = struct.unpack("<8f", (folder / "y.npy").read_bytes()[-32:])
         want = struct.unpack("<8f", struct.pack("<8f", 0.5, 0, 2, 1.25, 1.841471, 0.5403023, -0.49000016, 4.99995))
         return [] if values == want else [f"y.npy holds {values}"]
     return differences(expected(reply), json.loads(output))
+
+
+def single(x):
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
+def float32_error(position, d, base):
+    """The largest error of a vector when frequencies, and their products with the position, are rounded to float32."""
+    worst = 0
+    for i in range(0, d, 2):
+        angle = single(position * single(math.exp(single(i * single(-math.log(base) / d)))))
+        true = position * base ** (-i / d)
+        worst = max(worst, abs(single(math.sin(angle)) - math.sin(true)), abs(single(math.cos(angle)) - math.cos(true)))
+    return worst
+
+
+def our_error(daemon, position, d):
+    _, _, body = daemon.get(f"/v1/encode?type=sinusoidal&d_model={d}&positions={position}&format=raw")
+    got = struct.unpack(f"<{d}f", body)
+    angles = [position * 10000 ** (-i / d) for i in range(0, d, 2)]
+    return max(max(abs(s - math.sin(x)), abs(c - math.cos(x))) for s, c, x in zip(got[::2], got[1::2], angles))
+
+
+def check_figure(daemon):
+    """The sentence about float32 code, told with what is measured."""
+    found = re.search(r"width (\d+), base (\d+)\)\s+is\s+off\s+by\s+([0-9.]+)\s+at\s+position\s+([0-9,]+)", README.read_text())
+    if not found:
+        return ["the README does not say how far float32 code is off"]
+    d, base, position = int(found[1]), int(found[2]), int(found[4].replace(",", ""))
+    theirs, ours = float32_error(position, d, base), our_error(daemon, position, d)
+    if f"{theirs:.2f}" != found[3] or ours > 2.0 ** -25 + 1e-9:
+        return [f"float32 code is off by {theirs:.3g}, the README says {found[3]}; ours is off by {ours:.3g}"]
+    return []
 
 
 def main():
@@ -95,6 +129,11 @@ def main():
             failed += bool(found)
             for sentence in found[:5]:
                 print(f"FAIL {command[:70]}: {sentence}")
+        found = check_figure(daemon)
+        passed += not found
+        failed += bool(found)
+        for sentence in found:
+            print(f"FAIL the error of float32 code: {sentence}")
         if len(examples) != EXAMPLES:
             failed += 1
             print(f"FAIL the README has {len(examples)} examples, not {EXAMPLES}")

@@ -13,7 +13,7 @@ trap 'rm -f "$log"' EXIT
 files() { # PATTERN FOLDER...: the files below them with such a name
     local pattern=$1
     shift
-    find "$@" -name node_modules -prune -o -type f -name "$pattern" -print | sort
+    find "$@" -type f -name "$pattern" | sort
 }
 
 check_format() { files '*.[ch]' lib server tests | xargs -r clang-format-14 --dry-run -Werror; }
@@ -22,7 +22,8 @@ check_gcc() { make -k --no-print-directory FLAVOUR=lint WERROR=1 CC=gcc objects 
 check_clang() { make -k --no-print-directory FLAVOUR=lint WERROR=1 CC=clang syntax; }
 check_includes() { "$python" "$rules/includes.py"; }
 check_text() { "$python" "$rules/text.py"; }
-check_symbols() { "$python" "$rules/symbols.py" build/lint; }
+check_symbols() { check_gcc && "$python" "$rules/symbols.py" build/lint; }
+check_shape() { "$python" "$rules/shape.py"; }
 
 # Each header stands alone, the public ones in other dialects than ours, too. One without an include guard is a
 # template: its text is meant for several places.
@@ -75,7 +76,7 @@ run() { # NAME
     fi
 }
 
-[ $# -gt 0 ] || set -- format gcc clang includes text symbols headers functions scripts python json
+[ $# -gt 0 ] || set -- format gcc clang includes text symbols headers functions shape scripts python json
 for name in "$@"; do
     run "$name"
 done

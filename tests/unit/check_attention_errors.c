@@ -86,6 +86,19 @@ START_TEST(shapes_name_both_sides) {
 }
 END_TEST
 
+/* Positions that nothing would use: without an encoding, and beside an explicit bias. */
+START_TEST(positions_without_their_encoding) {
+    struct pe_tensor *q = SHAPE(2, 3, 2);
+    const struct pe_positions positions = {.length = 3, .axes = 1, .step = 1};
+    refused(ARGS(.embeddings = q, .query_positions = &positions), PE_ERR_CONFLICT, "query_positions",
+            "no encoding takes these positions");
+    refused(ARGS(.embeddings = q, .key_positions = &positions), PE_ERR_CONFLICT, "key_positions",
+            "no encoding takes these positions");
+    refused(ARGS(.q = q, .k = q, .bias = SHAPE(2, 3, 3), .key_positions = &positions), PE_ERR_CONFLICT,
+            "key_positions", "give one that does, or leave them out");
+}
+END_TEST
+
 START_TEST(masks_that_cannot_be) {
     struct pe_tensor *q = SHAPE(4, 2, 1, 2, 3);
     struct pe_attention_mask mask = {.size = sizeof mask, .n_window = 1};
@@ -210,6 +223,7 @@ Suite *attention_errors_suite(void) {
     tcase_add_test(tests, what_is_missing);
     tcase_add_test(tests, what_contradicts);
     tcase_add_test(tests, shapes_name_both_sides);
+    tcase_add_test(tests, positions_without_their_encoding);
     tcase_add_test(tests, masks_that_cannot_be);
     tcase_add_test(tests, nothing_overflows);
     tcase_add_test(tests, encodings_in_their_place);

@@ -130,6 +130,28 @@ START_TEST(nothing_kept_where_nothing_may_be) {
 }
 END_TEST
 
+/* A burst is kept for the next one; when none comes until the second look, it is given back. */
+START_TEST(unused_blocks_go) {
+    struct buffers *buffers = buffers_open(64 * MIB);
+    struct pe_allocator a = buffers_allocator(buffers);
+    ck_assert_uint_eq(buffers_tidy(buffers), 0);
+    void *block = a.alloc(a.context, 3 * MIB), *other = a.alloc(a.context, 1 * MIB);
+    a.release(a.context, block, 3 * MIB);
+    ck_assert_uint_eq(buffers_tidy(buffers), 0); /* used since the last look */
+    a.release(a.context, other, 1 * MIB);
+    ck_assert_uint_eq(buffers_tidy(buffers), 0);
+    ck_assert_uint_eq(buffers_kept(buffers), 4 * MIB);
+    ck_assert_uint_eq(buffers_tidy(buffers), 4 * MIB);
+    ck_assert_uint_eq(buffers_kept(buffers), 0);
+    ck_assert_uint_eq(buffers_tidy(buffers), 0);
+    block = a.alloc(a.context, 3 * MIB); /* and all goes on */
+    ck_assert_ptr_nonnull(block);
+    a.release(a.context, block, 3 * MIB);
+    ck_assert_uint_eq(buffers_kept(buffers), 3 * MIB);
+    buffers_close(buffers);
+}
+END_TEST
+
 /* The sanitizers' own allocators end the process instead. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 START_TEST(too_much_is_null) {
@@ -183,6 +205,7 @@ Suite *buffers_suite(void) {
     tcase_add_test(tests, the_oldest_goes);
     tcase_add_test(tests, more_blocks_than_slots);
     tcase_add_test(tests, nothing_kept_where_nothing_may_be);
+    tcase_add_test(tests, unused_blocks_go);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     tcase_add_test(tests, too_much_is_null);
 #endif

@@ -239,9 +239,31 @@ START_TEST(texts_come_back) {
 }
 END_TEST
 
+/* Positions that are not given lie inside of the encoding's, as do those shifted from them; rows of padding,
+ * which no map reaches, are left out of what it misses. */
+START_TEST(shifts_stay_inside) {
+    static const struct {
+        const char *body;
+        double most; /* of the residual */
+    } rows[] = {
+        {"{\"encoding\":{\"type\":\"learned\",\"table\":[[1,2],[3,4],[5,7]]},\"distance\":1}", 1e-13},
+        {"{\"encoding\":{\"type\":\"learned\",\"table\":[[1,2],[3,4],[5,7]],\"offset\":2},\"distance\":-1}",
+         1e-13},
+        {"{\"encoding\":{\"type\":\"naive\",\"d_model\":3,\"form\":\"binary\"},\"distance\":4}", 4},
+        {"{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":4,\"padding_idx\":5},\"distance\":1}", 1e-13},
+    };
+    struct call_try try = {.request = "POST /v1/shift", .body = rows[_i].body};
+    call_try(&ground, &try);
+    ck_assert_msg(try.status == 200, "%s", try.reply);
+    ck_assert_double_le(json_number_value(json_object_get(try.json, "residual")), rows[_i].most);
+    call_try_close(&try);
+}
+END_TEST
+
 Suite *call_suite(void) {
     Suite *suite = suite_create("call");
     TCase *tests = tcase_create("the service");
+    tcase_add_loop_test(tests, shifts_stay_inside, 0, 4);
     suite_add_tcase(suite, tests);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, every_page_answers);

@@ -16,11 +16,12 @@ struct row {
     const char *slug, *field, *detail;
 };
 
-#define GET    "GET /v1/encode?"
-#define APPLY  "POST /v1/apply"
-#define ATTEND "POST /v1/attention"
-#define ENCODE "POST /v1/encode"
-#define SIN4   "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":4},"
+#define GET       "GET /v1/encode?"
+#define ATTENTION "POST /v1/attention"
+#define APPLY     "POST /v1/apply"
+#define ATTEND    "POST /v1/attention"
+#define ENCODE    "POST /v1/encode"
+#define SIN4      "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":4},"
 
 static const struct row queries[] = {
     {GET, NULL, 400, "missing", "encoding",
@@ -163,13 +164,14 @@ static const struct row bodies[] = {
     {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"base\":\"10\"},\"embeddings\":[[1,2]]}", 400, "type",
      "encoding.base", "must be a number, got the string \"10\""},
     {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"base\":null},\"embeddings\":[[1,2]]}", 400, "type",
-     "encoding.base", "must be a number, got null"},
+     "encoding.base",
+     "must be a number, got null, which is not allowed: leave the field out for its default"},
     {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"base\":[1]},\"embeddings\":[[1,2]]}", 400, "type",
      "encoding.base", "must be a number, got a list"},
     {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":true},\"embeddings\":[[1,2]]}", 400, "type",
      "encoding.d_model", "must be a whole number, got true"},
     {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"layout\":{}},\"embeddings\":[[1,2]]}", 400, "type",
-     "encoding.layout", "must be a string, got an object"},
+     "encoding.layout", "must be one of interleaved, halves, got an object"},
     {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":4},\"embeddings\":[[1,2]]}", 400, "conflict",
      "encoding.d_model", "is 4 but the embeddings have width 2"},
     {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"nope\":1},\"embeddings\":[[1,2]]}", 400,
@@ -232,7 +234,16 @@ static const struct row bodies[] = {
     {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"positions\":{\"mask\":[1,0],\"rule\":\"x\"}}",
      400, "choice", "positions.rule", NULL},
     {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"embedding_scale\":\"root\"}", 400, "choice",
-     "embedding_scale", "must be one of sqrt_d_model, got \"root\""},
+     "embedding_scale", "must be a number or sqrt_d_model, got \"root\""},
+    {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"positions\":null}", 400, "type", "positions",
+     "must be a list of numbers, a range \"start:stop:step\", or an object, got null, which is not allowed: "
+     "leave the field out for its default"},
+    {APPLY, "{\"encoding\":null,\"embeddings\":[[1,2]]}", 400, "type", "encoding",
+     "must be an object with a type, or the name of a preset, table or type, got null"},
+    {ATTENTION, "{\"q\":[[1]],\"k\":[[1]],\"mask\":\"casual\"}", 400, "type", "mask",
+     "must be an object with causal, lengths, documents, keep, window, or the word causal, got \"casual\""},
+    {ATTENTION, "{\"q\":[[1]],\"k\":[[1]],\"mask\":{\"window\":[null]}}", 400, "type", "mask.window",
+     "must be a list of whole numbers, got null"},
     {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"embedding_scale\":1e39}", 400, "range",
      "embedding_scale", NULL},
     {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"dtype\":\"int8\"}", 400, "choice", "dtype",

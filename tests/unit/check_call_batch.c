@@ -121,6 +121,20 @@ START_TEST(entries_fail_alone) {
 }
 END_TEST
 
+/* A list of one operation's field is none of another's that has its name, and the message says what was sent.
+ */
+START_TEST(lists_for_other_fields) {
+    struct call_try try =
+        batch("{\"requests\":[{\"op\":\"attention\",\"q\":[[1]],\"k\":[[1]],\"mask\":[1]}]}");
+    call_try(&ground, &try);
+    ck_assert_str_eq(entry_text(&try, 0, "field"), "mask");
+    ck_assert_str_eq(
+        entry_text(&try, 0, "detail"),
+        "must be an object with causal, lengths, documents, keep, window, or the word causal, got a list");
+    call_try_close(&try);
+}
+END_TEST
+
 START_TEST(lists_that_are_none) {
     static const struct {
         const char *body, *slug, *field;
@@ -248,6 +262,7 @@ Suite *call_batch_suite(void) {
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, as_one_by_one);
     tcase_add_test(tests, entries_fail_alone);
+    tcase_add_test(tests, lists_for_other_fields);
     tcase_add_test(tests, lists_that_are_none);
     tcase_add_test(tests, too_many_entries);
     tcase_add_test(tests, memory_for_the_entries_there_are);

@@ -303,9 +303,50 @@ START_TEST(several_tensors) {
 }
 END_TEST
 
+/* Positions that a rule made are told in every format: a field, a tensor, or a header while they are short.
+ */
+START_TEST(positions_of_a_rule) {
+    static const double made[] = {0, 1, 2, 0, 0, 1};
+    struct call_try raw = {.request =
+                               "GET /v1/encode?type=naive&d_model=1&positions.lengths=3,1,2&format=raw"};
+    call_try(&ground, &raw);
+    ck_assert_str_eq(call_try_header(&raw, "X-Posenc-Positions"), "[0.0,1.0,2.0,0.0,0.0,1.0]");
+    call_try_close(&raw);
+    struct call_try named = {
+        .request = "GET /v1/encode?type=naive&d_model=1&positions.lengths=3,1,2&format=safetensors"};
+    call_try(&ground, &named);
+    struct pe_tensor positions = call_try_tensor(&named, arena, "positions");
+    ck_assert(positions.dtype == PE_DTYPE_F64 && positions.rank == 1 && positions.dim[0] == 6);
+    ck_assert_mem_eq(positions.data, made, sizeof made);
+    ck_assert_uint_eq(call_try_tensor(&named, arena, "vectors").dim[0], 6);
+    ck_assert_str_eq(call_try_header(&named, "X-Posenc-Positions"), "");
+    call_try_close(&named);
+    struct call_try both = {.request = "POST /v1/attention?format=npy",
+                            .body = "{\"encoding\":\"vaswani\",\"embeddings\":[[1,2],[3,4]],"
+                                    "\"query_positions\":{\"mask\":[[0,1]],\"rule\":\"opt\"}}"};
+    call_try(&ground, &both);
+    ck_assert_str_eq(call_try_header(&both, "X-Posenc-Query-Positions"), "[[1.0,2.0]]");
+    call_try_close(&both);
+    static const struct {
+        const char *request;
+        bool told;
+    } rows[] = {{"GET /v1/encode?type=naive&d_model=1&positions.lengths=180&format=npy", true},
+                {"GET /v1/encode?type=naive&d_model=1&positions.lengths=200&format=npy", false},
+                {"GET /v1/encode?type=naive&d_model=1&positions=0:5&format=npy", false}};
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        struct call_try try = {.request = rows[i].request};
+        call_try(&ground, &try);
+        size_t n = strlen(call_try_header(&try, "X-Posenc-Positions"));
+        ck_assert_msg(rows[i].told ? n > 900 && n <= 1024 : n == 0, "%s: %zu", rows[i].request, n);
+        call_try_close(&try);
+    }
+}
+END_TEST
+
 Suite *call_formats_suite(void) {
     Suite *suite = suite_create("call_formats");
     TCase *tests = tcase_create("formats");
+    tcase_add_test(tests, positions_of_a_rule);
     suite_add_tcase(suite, tests);
     tcase_set_timeout(tests, 60); /* sanitizers take their time */
     tcase_add_checked_fixture(tests, setup, teardown);
