@@ -568,6 +568,32 @@ struct pe_shift_result {
 PE_API int pe_shift_open(struct pe_arena *arena, struct pe_work *work, struct pe_shift_result *result,
                          const struct pe_shift_args *args, struct pe_error *err) PE_CHECKED;
 
+enum pe_rotary_layout { PE_ROTARY_HALVES = 1, PE_ROTARY_INTERLEAVED };
+
+struct pe_convert_args {
+    size_t size;
+    enum pe_rotary_layout from, to;
+    size_t head_dim, rotary_dim;    /* rotary_dim: default head_dim */
+    size_t heads, kv_heads;         /* default 1, and heads */
+    const struct pe_tensor *tensor; /* to be converted: a weight [out, in] or a bias [out]; or NULL */
+    size_t axis;                    /* of its output rows: 1 for kernels [in, out] */
+    bool keys;                      /* it makes keys, not queries */
+    enum pe_dtype dtype;            /* of the converted tensor; default: its own */
+};
+
+/* The permutations are float64, all whole numbers. */
+struct pe_convert_result {
+    struct pe_tensor permutation;   /* of queries [heads*head_dim] */
+    struct pe_tensor permutation_k; /* of keys [kv_heads*head_dim] */
+    struct pe_tensor tensor;        /* shaped as the one posted */
+};
+
+/* convert: which rows of the weights that make queries and keys go where when a model moves from one rotary
+ * layout to the other: W_new[i] = W_old[permutation[i]] for x.W^T weights, biases and quantised weights
+ * alike. Scores stay the same, stored queries and keys do not. Errors are at the field's name. */
+PE_API int pe_convert_open(struct pe_arena *arena, struct pe_work *work, struct pe_convert_result *result,
+                           const struct pe_convert_args *args, struct pe_error *err) PE_CHECKED;
+
 /* ---- Formats ------------------------------------------------------------------------------------------ */
 
 /* An npy file (versions 1.0, 2.0, 3.0) as a tensor: a VIEW into `bytes` when its elements are floats that lie

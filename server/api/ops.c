@@ -13,6 +13,7 @@
     ROW(api_attention)                                                                                       \
     ROW(api_shift)                                                                                           \
     ROW(api_positions)                                                                                       \
+    ROW(api_convert)                                                                                         \
     ROW(api_batch)
 
 #define DECLARE(name) extern const struct api_op name;

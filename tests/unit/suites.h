@@ -25,6 +25,7 @@
     X(call_http)          \
     X(cases)              \
     X(config)             \
+    X(convert)            \
     X(cpus)               \
     X(dtype)              \
     X(error)              \
