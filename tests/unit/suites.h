@@ -62,6 +62,7 @@
     X(reports_width)      \
     X(rope)               \
     X(rope_config)        \
+    X(rope_published)     \
     X(rotary)             \
     X(rotary_attention)   \
     X(rows)               \
