@@ -218,7 +218,8 @@ int pe_positions_parse(struct pe_arena *arena, struct pe_positions *out, const c
     if (pe_number_array(arena, &list, text, err)) {
         return err->code;
     }
-    return adopt(out, &list, 1, err);
+    bool rows = list.rank == 3 && list.dim[2] > 1 && list.dim[2] <= PE_MAX_AXES; /* of coordinates */
+    return adopt(out, &list, rows ? (int)list.dim[2] : 1, err);
 }
 
 int pe_positions_fill(const struct pe_positions *positions, double *out, struct pe_error *err) {

@@ -214,8 +214,8 @@ PE_API int pe_positions_range(struct pe_positions *out, double start, double sto
                               struct pe_error *err) PE_CHECKED;
 PE_API int pe_positions_steps(struct pe_positions *out, double start, double step, size_t count,
                               struct pe_error *err) PE_CHECKED;
-/* One axis: "0:100", "5:0:-1", "7", "0,1,2.5", "[0,1,2.5]" [T], "[[0,1],[1,2]]" [B, T]. Numbers as in JSON.
- * Lists become ARENA memory. */
+/* One axis: "0:100", "5:0:-1", "7", "0,1,2.5", "[0,1,2.5]" [T], "[[0,1],[1,2]]" [B, T]; and [B, T, axes] for
+ * 2 to PE_MAX_AXES of them. Numbers as in JSON. Lists become ARENA memory. */
 PE_API int pe_positions_parse(struct pe_arena *arena, struct pe_positions *out, const char *text,
                               struct pe_error *err) PE_CHECKED;
 /* From a tensor of numbers: [T], [B, T] for one axis; [T, axes], [B, T, axes] for more. Converted to

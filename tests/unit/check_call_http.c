@@ -278,7 +278,7 @@ START_TEST(headers_of_replies) {
     ck_assert_str_eq(call_try_header(&made, "X-Posenc-Encoding"),
                      "{\"type\":\"sinusoidal\",\"d_model\":4,\"base\":10000.0,\"layout\":\"interleaved\","
                      "\"order\":\"sin_cos\",\"denominator\":\"half\",\"odd\":\"truncate\","
-                     "\"position_scale\":1.0,\"offset\":0.0}");
+                     "\"position_scale\":1.0,\"offset\":0.0,\"arithmetic\":\"exact\"}");
     ck_assert_ptr_nonnull(strstr(call_try_header(&made, "Server-Timing"), "compute;dur="));
     ck_assert_str_eq(call_traceparent(made.call), made.head.traceparent);
     call_try_close(&made);

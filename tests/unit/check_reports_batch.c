@@ -3,8 +3,8 @@
  * Public bug reports on the order of axes, and on masks of attention. Each test is named after a project and
  * its report.
  *
- * Not here, as what they are about is not: rotary encodings turned over the wrong axis (xformers #841 and
- * #728), images [H, W, C] (tatp22 #2), tensors on another device (tatp22 #33).
+ * Not here: rotary encodings (check_reports_rotary.c), images [H, W, C] (tatp22 #2) and tensors on another
+ * device (tatp22 #33), which are not at all.
  */
 #include "report_run.h"
 #include "suites.h"

@@ -4,8 +4,8 @@
  * of rows. Each test is named after a project and its report. A position without a row is refused by name, in
  * every operation, and never wraps to the other end.
  *
- * Not here: limits of the caches of rotary encodings (onnxruntime #27597 and #28205, rotary-embedding-torch);
- * their kind of fault is tried on sinusoids, which have no table and so no end.
+ * Limits of the caches of rotary encodings (onnxruntime #27597 and #28205, rotary-embedding-torch) are tried
+ * here on sinusoids, which have no table and so no end, and on rotations in check_reports_rotary.c.
  */
 #include "report_run.h"
 #include "suites.h"

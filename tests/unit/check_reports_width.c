@@ -4,10 +4,10 @@
  * was wrong there stands above it, and the right numbers are from the report itself, or from the formula it
  * should have followed.
  *
- * Not here, as the encodings they are about are not: odd and tiny widths of rotary encodings (RetNet PR 31,
- * transformers #48648), the missing pi of Fourier features (bmild/nerf #12 and #50, tiny-cuda-nn #298,
- * nerf-pytorch #146). That a span of times below 1 deserves a warning (SiT #24) is left to a person who reads
- * the documentation of position_scale: replies hold no warnings.
+ * Not here: odd widths of rotary encodings (check_reports_rotary.c); and, as the encoding is not, the missing
+ * pi of Fourier features (bmild/nerf #12 and #50, tiny-cuda-nn #298, nerf-pytorch #146). That a span of times
+ * below 1 deserves a warning (SiT #24) is left to a person who reads the documentation of position_scale:
+ * replies hold no warnings.
  */
 #include "report_run.h"
 #include "suites.h"

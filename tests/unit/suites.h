@@ -59,6 +59,8 @@
     X(reports_length)     \
     X(reports_padding)    \
     X(reports_precision)  \
+    X(reports_rotary)     \
+    X(reports_scaling)    \
     X(reports_width)      \
     X(rope)               \
     X(rope_config)        \
