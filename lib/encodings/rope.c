@@ -245,7 +245,7 @@ static void resolve(void *data, void *plan_data) {
         params->rope_axes = &plan->rope_axes;
     }
     params->layer_type = NULL; /* what hf_config says of it is in the other fields */
-    params->ggml = NULL; /* what it says is in the other fields by now */
+    params->ggml = NULL;       /* what it says is in the other fields by now */
     params->rotary_dim = rope_width(params);
     params->base = rope_base(params);
     params->given |= UINT64_C(1) << ROPE_ROTARY_DIM;

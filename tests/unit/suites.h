@@ -62,6 +62,7 @@
     X(reports_width)      \
     X(rope)               \
     X(rope_config)        \
+    X(rope_ggml)          \
     X(rotary)             \
     X(rotary_attention)   \
     X(rows)               \
