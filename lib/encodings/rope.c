@@ -87,6 +87,10 @@ static const struct pe_field fields[] = {
     [ROPE_LAYER_TYPE] =
         {PE_FIELD(rope, layer_type),
          .doc = "Of hf_config: which layers, where they differ: full_attention or sliding_attention."},
+    [ROPE_GGML] =
+        {PE_FIELD(rope, ggml), .fields = rope_ggml_fields, .n_fields = ROPE_GGML_N_FIELDS,
+         .object_size = sizeof(struct rope_ggml),
+         .doc = "ggml's arguments of rope, which say the base, the layout, the sections and the scaling."},
     [ROPE_ARITHMETIC] = {PE_FIELD(rope, arithmetic), .choices = pe_arithmetic_choices, .def = "exact",
                          .doc = "Exact, or angles replayed as deployed code computes them: what a trained "
                                 "model saw."},
@@ -164,10 +168,9 @@ static int sections_check(const struct rope *params, struct pe_error *err) {
                        "the number of pairs",
                        sections->n, (long long)sum, ROPE_MAX_AXES, (long long)pairs);
     }
-    if (params->section_layout == ROPE_INTERLEAVED && sections->n != 3 &&
-        !(sections->n == 4 && sections->v[3] == 0)) {
-        return pe_fail(err, PE_ERR_RANGE, "sections", "got %zu numbers, interleaved ones are 3: t, h and w",
-                       sections->n);
+    if (params->section_layout == ROPE_INTERLEAVED && sections->n < 3) {
+        return pe_fail(err, PE_ERR_RANGE, "sections",
+                       "got %zu numbers, interleaved ones are 3, t, h and w, or ggml's 4", sections->n);
     }
     return PE_OK;
 }
@@ -190,6 +193,9 @@ static int one_of_check(const struct rope *params, struct pe_error *err) {
 
 static int adopt(void *data, struct pe_error *err) {
     struct rope *params = data;
+    if (params->ggml) {
+        return rope_ggml_adopt(params, err);
+    }
     if (params->hf_config.n) {
         return rope_config_adopt(params, err);
     }
@@ -239,6 +245,7 @@ static void resolve(void *data, void *plan_data) {
         params->rope_axes = &plan->rope_axes;
     }
     params->layer_type = NULL; /* what hf_config says of it is in the other fields */
+    params->ggml = NULL;       /* what it says is in the other fields by now */
     params->rotary_dim = rope_width(params);
     params->base = rope_base(params);
     params->given |= UINT64_C(1) << ROPE_ROTARY_DIM;

@@ -27,6 +27,7 @@ enum {
     ROPE_QK_HEAD_DIM,
     ROPE_HF_CONFIG,
     ROPE_LAYER_TYPE,
+    ROPE_GGML,
     ROPE_ARITHMETIC
 };
 
@@ -40,6 +41,7 @@ enum {
     ROPE_TYPE_YARN,
     ROPE_TYPE_LONGROPE,
     ROPE_TYPE_LLAMA3,
+    ROPE_TYPE_GGML,
     ROPE_TYPE_COUNT
 };
 enum {
@@ -57,7 +59,11 @@ enum {
     ROPE_KEY_LOW,
     ROPE_KEY_HIGH,
     ROPE_KEY_SHORT,
-    ROPE_KEY_LONG
+    ROPE_KEY_LONG,
+    ROPE_KEY_FREQ_SCALE,
+    ROPE_KEY_EXT,
+    ROPE_KEY_ATTN,
+    ROPE_KEY_FREQ_FACTORS
 };
 #define ROPE_BIT(key) (UINT64_C(1) << (key))
 
@@ -70,8 +76,10 @@ struct rope_scaling {
     bool truncate;
     double low_freq_factor, high_freq_factor;
     const struct pe_tensor *short_factor, *long_factor;
+    double freq_scale, ext_factor, attn_factor;
+    const struct pe_tensor *freq_factors;
 };
-#define ROPE_SCALING_N_FIELDS 15
+#define ROPE_SCALING_N_FIELDS 19
 extern const struct pe_field rope_scaling_fields[ROPE_SCALING_N_FIELDS];
 
 struct rope {
@@ -88,9 +96,10 @@ struct rope {
     const void *xpos;      /* struct rope_xpos; NULL = none */
     int64_t qk_head_dim;
     struct pe_config hf_config;
+    const void *ggml; /* struct rope_ggml; NULL = none */
     const char *layer_type;
     int arithmetic;              /* enum pe_arithmetic */
-    struct rope_scaling adopted; /* what hf_config becomes */
+    struct rope_scaling adopted; /* what hf_config or ggml becomes */
 };
 
 enum { ROPE_LAYOUT_HALVES = 1, ROPE_LAYOUT_INTERLEAVED };
@@ -181,6 +190,34 @@ int rope_axes_check(const struct rope *params, struct pe_error *err);
 void rope_axes_resolve(struct rope_axes *axes, const struct rope *params);
 /* Shares the pairs out to the axes, in place of one ladder for all. */
 void rope_axes_fill(struct rope_plan *plan, const struct rope *params);
+
+/* rope_adopt.c: fields that a source says; PE_ERR_CONFLICT where the request says otherwise. */
+struct rope_source {
+    const char *name, *model; /* "hf_config", "model_type llama" */
+    double part;              /* of the head that turns; 0 = not said */
+};
+/* Of ROPE_HEAD_DIM, ROPE_ROTARY_DIM or ROPE_QK_HEAD_DIM. */
+int rope_adopt_whole(struct rope *params, const struct rope_source *source, int field, int64_t value,
+                     struct pe_error *err);
+int rope_adopt_base(struct rope *params, const struct rope_source *source, double base, struct pe_error *err);
+int rope_adopt_layout(struct rope *params, const struct rope_source *source, int layout,
+                      struct pe_error *err);
+int rope_adopt_sections(struct rope *params, const struct rope_source *source, const struct pe_ints *sections,
+                        int layout, struct pe_error *err);
+int rope_adopt_scaling(struct rope *params, const struct rope_source *source, const struct rope_scaling *told,
+                       struct pe_error *err);
+
+/* rope_ggml.c: sets the fields that ggml says. May be called again. */
+struct rope_ggml {
+    uint64_t given;
+    double freq_base, freq_scale, ext_factor, attn_factor, beta_fast, beta_slow;
+    const struct pe_tensor *freq_factors;
+    int64_t mode, n_ctx_orig;
+    struct pe_ints sections;
+};
+#define ROPE_GGML_N_FIELDS 10
+extern const struct pe_field rope_ggml_fields[ROPE_GGML_N_FIELDS];
+int rope_ggml_adopt(struct rope *params, struct pe_error *err);
 
 /* rope_config.c: sets the fields that hf_config says. May be called again. */
 int rope_config_adopt(struct rope *params, struct pe_error *err);

@@ -111,6 +111,9 @@ static int family_read(struct rope_reading *reading, struct pe_error *err) {
                        rope_family_names(names, sizeof names));
     }
     rope_config_use(item);
+    reading->source = (struct rope_source){.name = "hf_config"};
+    snprintf(reading->model, sizeof reading->model, "model_type %s", reading->family->model_type);
+    reading->source.model = reading->model;
     return PE_OK;
 }
 
@@ -222,26 +225,6 @@ static int layer_read(struct rope_reading *reading, const char *type, struct pe_
 
 /* ---- Fields -------------------------------------------------------------------------------------------- */
 
-static bool is_given(const struct rope *params, int field) {
-    return params->given >> field & 1;
-}
-
-static void give(struct rope *params, int field) {
-    params->given |= UINT64_C(1) << field;
-}
-
-/* A width that the configuration gives and perhaps the request, too. */
-static int adopt_whole(struct rope *params, int field, const char *name, int64_t *member, double value,
-                       struct pe_error *err) {
-    if (is_given(params, field) && *member != (int64_t)value) {
-        return pe_fail(err, PE_ERR_CONFLICT, name, "is %lld, but hf_config gives %lld", (long long)*member,
-                       (long long)value);
-    }
-    *member = (int64_t)value;
-    give(params, field);
-    return PE_OK;
-}
-
 /* A whole number from 1 to 65536, as the fields of widths have it. */
 static int whole_read(const struct rope_reading *reading, const char *key, double fallback,
                       struct rope_figure *out, struct pe_error *err) {
@@ -331,14 +314,14 @@ static int adopt_rotary(const struct rope_reading *reading, struct rope *params,
         return err->code;
     }
     double said =
-        is_given(params, ROPE_PARTIAL) ? floor(params->partial_rotary_factor * head->value) : rotary.value;
+        rope_given(params, ROPE_PARTIAL) ? floor(params->partial_rotary_factor * head->value) : rotary.value;
     if (said != rotary.value) {
         return pe_fail(err, PE_ERR_CONFLICT, "partial_rotary_factor",
                        "is %g, but of hf_config %g columns of %g turn", params->partial_rotary_factor,
                        rotary.value, head->value);
     }
-    return adopt_whole(params, ROPE_ROTARY_DIM, "rotary_dim", &params->rotary_dim,
-                       rope_scaling_keeps_width(reading->type) ? head->value : rotary.value, err);
+    double width = rope_scaling_keeps_width(reading->type) ? head->value : rotary.value;
+    return rope_adopt_whole(params, &reading->source, ROPE_ROTARY_DIM, (int64_t)width, err);
 }
 
 /* What the softmax takes the root of. */
@@ -369,9 +352,8 @@ static int adopt_root(const struct rope_reading *reading, struct rope *params, d
     rope_config_use(nope.item);
     rope_config_use(root.item);
     rope_config_use(scale.item);
-    return value == 0
-               ? PE_OK
-               : adopt_whole(params, ROPE_QK_HEAD_DIM, "qk_head_dim", &params->qk_head_dim, value, err);
+    return value == 0 ? PE_OK
+                      : rope_adopt_whole(params, &reading->source, ROPE_QK_HEAD_DIM, (int64_t)value, err);
 }
 
 static int adopt_base(const struct rope_reading *reading, struct rope *params, struct pe_error *err) {
@@ -388,33 +370,20 @@ static int adopt_base(const struct rope_reading *reading, struct rope *params, s
         return rope_config_fail(base.item, PE_ERR_RANGE, err, "got %.17g, allowed is 1 to 1e+300",
                                 base.value);
     }
-    if (is_given(params, ROPE_BASE) && params->base != base.value) {
-        return pe_fail(err, PE_ERR_CONFLICT, "base", "is %.17g, but hf_config gives %.17g", params->base,
-                       base.value);
-    }
     rope_config_use(base.item);
-    params->base = base.value;
-    give(params, ROPE_BASE);
-    return PE_OK;
+    return rope_adopt_base(params, &reading->source, base.value, err);
 }
 
 static int adopt_layout(const struct rope_reading *reading, struct rope *params, struct pe_error *err) {
-    static const char *const names[] = {"", "halves", "interleaved"};
     const struct rope_family *family = reading->family;
     struct pe_config_item *item =
         family->interleave ? rope_config_find(reading, "", family->interleave) : NULL;
     if (item && item->kind != PE_CONFIG_BOOL) {
         return rope_config_fail(item, PE_ERR_TYPE, err, "must be true or false");
     }
-    int layout = item && !item->flag ? ROPE_LAYOUT_HALVES : family->layout;
-    if (params->layout != 0 && params->layout != layout) {
-        return pe_fail(err, PE_ERR_CONFLICT, "layout", "is %s, but that of model_type %s is %s",
-                       names[params->layout], family->model_type, names[layout]);
-    }
     rope_config_use(item);
-    params->layout = layout;
-    give(params, ROPE_LAYOUT);
-    return PE_OK;
+    return rope_adopt_layout(params, &reading->source,
+                             item && !item->flag ? ROPE_LAYOUT_HALVES : family->layout, err);
 }
 
 int rope_config_adopt(struct rope *params, struct pe_error *err) {
@@ -423,7 +392,7 @@ int rope_config_adopt(struct rope *params, struct pe_error *err) {
     if (family_read(&reading, err) || layer_read(&reading, params->layer_type, err) ||
         rope_config_type(&reading, err) || adopt_layout(&reading, params, err) ||
         head_read(&reading, &head, err) ||
-        adopt_whole(params, ROPE_HEAD_DIM, "head_dim", &params->head_dim, head.value, err) ||
+        rope_adopt_whole(params, &reading.source, ROPE_HEAD_DIM, (int64_t)head.value, err) ||
         adopt_root(&reading, params, head.value, err) || adopt_base(&reading, params, err) ||
         adopt_rotary(&reading, params, &head, &part, err) ||
         rope_config_scaling(&reading, params, &part, err)) {

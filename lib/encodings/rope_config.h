@@ -50,6 +50,8 @@ struct rope_reading {
     char scaling[ROPE_CONFIG_PATH]; /* "rope_parameters.", "rope_parameters.full_attention." ...; "" = none */
     int type;                       /* of the scaling */
     bool is_mrope;                  /* its type is called mrope, so it has sections */
+    struct rope_source source;
+    char model[64]; /* of the source */
 };
 
 /* A number and the item that holds it; NULL: a default. */
@@ -73,7 +75,7 @@ int rope_config_missing(const struct rope_reading *reading, const char *prefix, 
 /* rope_config_scaling.c: reading->type; then the sections, and the scaling into params->adopted. `part` is
  * the part that turns. */
 int rope_config_type(struct rope_reading *reading, struct pe_error *err);
-int rope_config_scaling(const struct rope_reading *reading, struct rope *params, struct rope_figure *part,
+int rope_config_scaling(struct rope_reading *reading, struct rope *params, struct rope_figure *part,
                         struct pe_error *err);
 
 #endif

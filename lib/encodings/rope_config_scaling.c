@@ -94,19 +94,6 @@ static int section_list(const struct pe_config_item *item, struct pe_ints *out, 
     return good ? PE_OK : rope_config_fail(item, PE_ERR_TYPE, err, "must be a short list of whole numbers");
 }
 
-static int sections_agree(const struct rope *params, const struct pe_ints *told, int layout,
-                          struct pe_error *err) {
-    const struct pe_ints *own = &params->sections;
-    bool given = params->given >> ROPE_SECTIONS & 1;
-    if (given && (own->n != told->n || memcmp(own->v, told->v, told->n * sizeof *told->v) != 0)) {
-        return pe_fail(err, PE_ERR_CONFLICT, "sections", "differ from those of hf_config");
-    }
-    if (params->section_layout != 0 && params->section_layout != layout) {
-        return pe_fail(err, PE_ERR_CONFLICT, "section_layout", "differs from that of hf_config");
-    }
-    return PE_OK;
-}
-
 static int adopt_sections(const struct rope_reading *reading, struct rope *params, struct pe_error *err) {
     struct pe_config_item *item = rope_config_find(reading, reading->scaling, "mrope_section");
     struct pe_config_item *flag = rope_config_find(reading, reading->scaling, "mrope_interleaved");
@@ -119,16 +106,13 @@ static int adopt_sections(const struct rope_reading *reading, struct rope *param
     if (flag && flag->kind != PE_CONFIG_BOOL) {
         return rope_config_fail(flag, PE_ERR_TYPE, err, "must be true or false");
     }
-    int layout = flag && flag->flag ? ROPE_INTERLEAVED : ROPE_CONTIGUOUS;
-    if (section_list(item, &told, err) || sections_agree(params, &told, layout, err)) {
+    if (section_list(item, &told, err)) {
         return err->code;
     }
     rope_config_use(item);
     rope_config_use(flag);
-    params->sections = told;
-    params->section_layout = layout;
-    params->given |= UINT64_C(1) << ROPE_SECTIONS | UINT64_C(1) << ROPE_SECTION_LAYOUT;
-    return PE_OK;
+    return rope_adopt_sections(params, &reading->source, &told,
+                               flag && flag->flag ? ROPE_INTERLEAVED : ROPE_CONTIGUOUS, err);
 }
 
 /* ---- Members ------------------------------------------------------------------------------------------- */
@@ -269,69 +253,7 @@ static int needs_check(const struct rope_reading *reading, const struct rope_sca
     return PE_OK;
 }
 
-/* ---- The field scaling beside it ----------------------------------------------------------------------- */
-
-static double number_at(const struct pe_tensor *list, size_t i) {
-    double value;
-    pe_dtype_load(list->dtype, (const char *)list->data + i * pe_dtype_size(list->dtype), 1, &value);
-    return value;
-}
-
-static bool is_same_list(const struct pe_tensor *a, const struct pe_tensor *b) {
-    bool same = a->rank == 1 && b->rank == 1 && a->dim[0] == b->dim[0];
-    for (size_t i = 0; same && i < a->dim[0]; i++) {
-        same = number_at(a, i) == number_at(b, i);
-    }
-    return same;
-}
-
-static bool is_same(const struct pe_field *row, const struct rope_scaling *a, const struct rope_scaling *b) {
-    const char *x = (const char *)a + row->offset, *y = (const char *)b + row->offset;
-    switch (row->kind) {
-    case PE_KIND_REAL:
-        return *(const double *)(const void *)x == *(const double *)(const void *)y;
-    case PE_KIND_INT:
-        return *(const int64_t *)(const void *)x == *(const int64_t *)(const void *)y;
-    case PE_KIND_BOOL:
-        return *(const bool *)x == *(const bool *)y;
-    case PE_KIND_CHOICE:
-        return *(const int *)(const void *)x == *(const int *)(const void *)y;
-    default:
-        return is_same_list(*(const struct pe_tensor *const *)(const void *)x,
-                            *(const struct pe_tensor *const *)(const void *)y);
-    }
-}
-
-/* What is wrong with a row of the request's own scaling; NULL: nothing. The base and the part that turns may
- * be said elsewhere. */
-static const char *disagreement(int key, const struct rope_scaling *own, const struct rope_scaling *told) {
-    bool given = has(own, key), known = is_common(key) ? given : has(told, key);
-    if (given && known) {
-        return is_same(&FIELDS[key], own, told) ? NULL : "differs from what hf_config gives";
-    }
-    return given   ? "is there, but hf_config does not give it"
-           : known ? "is missing, but hf_config gives it"
-                   : NULL;
-}
-
-/* The request's own scaling says what the configuration says, once the defaults of both are filled in. */
-static int scaling_agrees(const struct rope *params, const struct rope_scaling *told_as_read, double part,
-                          struct pe_error *err) {
-    struct rope_scaling own = *(const struct rope_scaling *)params->scaling, told = *told_as_read;
-    rope_scaling_resolve(&own);
-    rope_scaling_resolve(&told);
-    told.rope_theta = params->base;
-    told.partial_rotary_factor = part;
-    for (int key = 0; key < ROPE_SCALING_N_FIELDS; key++) {
-        const char *fault = disagreement(key, &own, &told);
-        if (fault) {
-            char path[80];
-            snprintf(path, sizeof path, "scaling.%s", FIELDS[key].name);
-            return pe_fail(err, PE_ERR_CONFLICT, path, "%s", fault);
-        }
-    }
-    return PE_OK;
-}
+/* ---- All of it ----------------------------------------------------------------------------------------- */
 
 static int scaling_read(const struct rope_reading *reading, struct rope_scaling *out,
                         struct rope_figure *part, struct pe_error *err) {
@@ -357,18 +279,13 @@ static int scaling_read(const struct rope_reading *reading, struct rope_scaling 
     return PE_OK;
 }
 
-int rope_config_scaling(const struct rope_reading *reading, struct rope *params, struct rope_figure *part,
+int rope_config_scaling(struct rope_reading *reading, struct rope *params, struct rope_figure *part,
                         struct pe_error *err) {
-    bool own = params->scaling && params->scaling != &params->adopted;
     struct rope_scaling told;
+    reading->source.part = part->value;
     if ((reading->scaling[0] && adopt_sections(reading, params, err)) ||
-        scaling_read(reading, &told, part, err) || (own && scaling_agrees(params, &told, part->value, err))) {
+        scaling_read(reading, &told, part, err)) {
         return err->code;
     }
-    params->adopted = told;
-    params->scaling = reading->type == ROPE_TYPE_DEFAULT ? NULL : &params->adopted;
-    if (params->scaling) {
-        params->given |= UINT64_C(1) << ROPE_SCALING;
-    }
-    return PE_OK;
+    return rope_adopt_scaling(params, &reading->source, &told, err);
 }

@@ -19,6 +19,7 @@ static const struct pe_choice types[] = {
     {"yarn", ROPE_TYPE_YARN, "YaRN: low frequencies divided, high ones kept, a ramp between"},
     {"longrope", ROPE_TYPE_LONGROPE, "LongRoPE: a divisor of its own for each frequency, by length"},
     {"llama3", ROPE_TYPE_LLAMA3, "Llama 3.1: as YaRN, by wavelength"},
+    {"ggml", ROPE_TYPE_GGML, "what ggml's arguments of rope say: see the field ggml"},
     {NULL, 0, NULL}};
 
 const struct pe_field rope_scaling_fields[ROPE_SCALING_N_FIELDS] = {
@@ -59,6 +60,14 @@ const struct pe_field rope_scaling_fields[ROPE_SCALING_N_FIELDS] = {
                         .doc = "Divisors for sequences up to the original context."},
     [ROPE_KEY_LONG] = {PE_FIELD(rope_scaling, long_factor), .flags = PE_FIELD_NUMBERS,
                        .shape = "[rotary_dim/2]", .doc = "Divisors for longer sequences."},
+    [ROPE_KEY_FREQ_SCALE] = {PE_FIELD(rope_scaling, freq_scale), .min = 1e-6, .max = 1e3,
+                             .doc = "ggml: factor of the angles [1]."},
+    [ROPE_KEY_EXT] = {PE_FIELD(rope_scaling, ext_factor), .min = 0, .max = 1,
+                      .doc = "ggml: how much of YaRN is mixed in [0]."},
+    [ROPE_KEY_ATTN] = {PE_FIELD(rope_scaling, attn_factor), .min = 1e-6, .max = 1e6,
+                       .doc = "ggml: factor of sines and cosines, beside YaRN's own [1]."},
+    [ROPE_KEY_FREQ_FACTORS] = {PE_FIELD(rope_scaling, freq_factors), .flags = PE_FIELD_NUMBERS,
+                               .shape = "[rotary_dim/2]", .doc = "ggml: a divisor of each frequency."},
 };
 
 struct type {
@@ -89,6 +98,10 @@ static const struct type type_rows[ROPE_TYPE_COUNT] = {
                                    ROPE_BIT(ROPE_KEY_LOW) | ROPE_BIT(ROPE_KEY_HIGH),
                           .needs = ROPE_BIT(ROPE_KEY_FACTOR) | ROPE_BIT(ROPE_KEY_ORIGINAL) |
                                    ROPE_BIT(ROPE_KEY_LOW) | ROPE_BIT(ROPE_KEY_HIGH)},
+    [ROPE_TYPE_GGML] = {.takes = ROPE_BIT(ROPE_KEY_FREQ_SCALE) | ROPE_BIT(ROPE_KEY_EXT) |
+                                 ROPE_BIT(ROPE_KEY_ATTN) | ROPE_BIT(ROPE_KEY_FREQ_FACTORS) |
+                                 ROPE_BIT(ROPE_KEY_ORIGINAL) | ROPE_BIT(ROPE_KEY_BETA_FAST) |
+                                 ROPE_BIT(ROPE_KEY_BETA_SLOW)},
 };
 #define TAKEN_BY_ALL                                                                                         \
     (ROPE_BIT(ROPE_KEY_ROPE_TYPE) | ROPE_BIT(ROPE_KEY_ROPE_THETA) | ROPE_BIT(ROPE_KEY_PARTIAL))
@@ -160,9 +173,14 @@ static int values_check(const struct rope *params, const struct rope_scaling *sc
         return pe_fail(err, PE_ERR_RANGE, "rotary_dim", "is %lld, rope_type %s needs 4 or more",
                        (long long)rope_width(params), pe_choice_name(types, type));
     }
-    if (type == ROPE_TYPE_YARN && rope_base(params) == 1) {
+    bool mixes = type == ROPE_TYPE_GGML && scaling->ext_factor != 0;
+    if ((type == ROPE_TYPE_YARN || mixes) && rope_base(params) == 1) {
         return pe_fail(err, PE_ERR_RANGE, "base",
-                       "is 1, rope_type yarn needs more: all wavelengths are the same");
+                       "is 1, rope_type %s needs more: all wavelengths are the same",
+                       pe_choice_name(types, type));
+    }
+    if (mixes && !(scaling->given & ROPE_BIT(ROPE_KEY_ORIGINAL))) {
+        return scaling_fail(err, PE_ERR_MISSING, ROPE_KEY_ORIGINAL, "is missing, ext_factor needs it");
     }
     if (type == ROPE_TYPE_LLAMA3 && scaling->low_freq_factor >= scaling->high_freq_factor) {
         return pe_fail(err, PE_ERR_RANGE, "scaling.high_freq_factor",
@@ -196,6 +214,9 @@ int rope_scaling_check(const struct rope *params, struct pe_error *err) {
     if (scaling->rope_type == ROPE_TYPE_LONGROPE &&
         (list_check(params, scaling->short_factor, ROPE_KEY_SHORT, err) ||
          list_check(params, scaling->long_factor, ROPE_KEY_LONG, err))) {
+        return err->code;
+    }
+    if (scaling->freq_factors && list_check(params, scaling->freq_factors, ROPE_KEY_FREQ_FACTORS, err)) {
         return err->code;
     }
     return PE_OK;
@@ -235,6 +256,13 @@ static void resolve_real(struct rope_scaling *scaling, int key, double *member, 
 void rope_scaling_resolve(struct rope_scaling *scaling) {
     if (scaling->rope_type == ROPE_TYPE_PROPORTIONAL) {
         resolve_real(scaling, ROPE_KEY_FACTOR, &scaling->factor, 1);
+    }
+    if (scaling->rope_type == ROPE_TYPE_GGML) {
+        resolve_real(scaling, ROPE_KEY_FREQ_SCALE, &scaling->freq_scale, 1);
+        resolve_real(scaling, ROPE_KEY_EXT, &scaling->ext_factor, 0);
+        resolve_real(scaling, ROPE_KEY_ATTN, &scaling->attn_factor, 1);
+        resolve_real(scaling, ROPE_KEY_BETA_FAST, &scaling->beta_fast, 32);
+        resolve_real(scaling, ROPE_KEY_BETA_SLOW, &scaling->beta_slow, 1);
     }
     if (scaling->rope_type == ROPE_TYPE_YARN) {
         resolve_real(scaling, ROPE_KEY_BETA_FAST, &scaling->beta_fast, 32);

@@ -14,6 +14,7 @@
  *     longrope      t_i / e_i, e = long_factor if seq_len > L, else short_factor          Ding et al. 2024
  *     llama3        x = L*t_i/(2 pi) turns: t_i if x > high_freq_factor, t_i/f if x < low_freq_factor,
  *                   between them (1-s)*t_i/f + s*t_i, s = (x - low)/(high - low)          Llama 3.1
+ *     ggml          rope_ggml.c has it
  *
  * and the attention factor, which multiplies sines and cosines:
  *
@@ -121,7 +122,7 @@ static void yarn_start(struct stretch *stretch, struct pe_ladder *ladder) {
     struct pe_wide low = pair_of_turns(stretch, scaling->beta_fast);
     struct pe_wide high = pair_of_turns(stretch, scaling->beta_slow);
     (void)ladder;
-    if (scaling->truncate) {
+    if (scaling->truncate || scaling->rope_type == ROPE_TYPE_GGML) {
         low = pe_wide_of(floor(pe_wide_double(&low)));
         high = pe_wide_of(ceil(pe_wide_double(&high)));
     }
@@ -138,12 +139,18 @@ static void yarn_start(struct stretch *stretch, struct pe_ladder *ladder) {
     stretch->low = low;
 }
 
-static void yarn_rung(const struct stretch *stretch, size_t i, struct pe_wide *turns) {
+/* 0 up to the ramp's beginning, 1 from its end. */
+static struct pe_wide ramp_at(const struct stretch *stretch, size_t i) {
     const struct pe_wide one = pe_wide_of(1);
-    struct pe_wide ramp = pe_wide_of((double)i), divided = *turns, rest;
+    struct pe_wide ramp = pe_wide_of((double)i);
     pe_wide_sub(&ramp, &ramp, &stretch->low);
     pe_wide_div(&ramp, &ramp, &stretch->width);
-    ramp = ramp.sign < 0 ? pe_wide_of(0) : is_below(&one, &ramp) ? one : ramp;
+    return ramp.sign < 0 ? pe_wide_of(0) : is_below(&one, &ramp) ? one : ramp;
+}
+
+static void yarn_rung(const struct stretch *stretch, size_t i, struct pe_wide *turns) {
+    const struct pe_wide one = pe_wide_of(1);
+    struct pe_wide ramp = ramp_at(stretch, i), divided = *turns, rest;
     divide(&divided, stretch->scaling->factor);
     pe_wide_mul(&divided, &divided, &ramp);
     pe_wide_sub(&rest, &one, &ramp);
@@ -151,13 +158,16 @@ static void yarn_rung(const struct stretch *stretch, size_t i, struct pe_wide *t
     pe_wide_add(turns, turns, &divided);
 }
 
+static double number_at(const struct pe_tensor *list, size_t i) {
+    double value;
+    pe_dtype_load(list->dtype, (const char *)list->data + i * pe_dtype_size(list->dtype), 1, &value);
+    return value;
+}
+
 static void longrope_rung(const struct stretch *stretch, size_t i, struct pe_wide *turns) {
     const struct rope_scaling *scaling = stretch->scaling;
     bool is_long = stretch->params->seq_len > scaling->original_max_position_embeddings;
-    double divisor;
-    const struct pe_tensor *list = is_long ? scaling->long_factor : scaling->short_factor;
-    pe_dtype_load(list->dtype, (const char *)list->data + i * pe_dtype_size(list->dtype), 1, &divisor);
-    divide(turns, divisor);
+    divide(turns, number_at(is_long ? scaling->long_factor : scaling->short_factor, i));
 }
 
 static void llama3_rung(const struct stretch *stretch, size_t i, struct pe_wide *turns) {
@@ -184,6 +194,38 @@ static void llama3_rung(const struct stretch *stretch, size_t i, struct pe_wide 
     pe_wide_add(turns, turns, &divided);
 }
 
+/* ggml never truncates less, and keeps clear of 0/0 by a width of 0.001 at least. */
+static void ggml_start(struct stretch *stretch, struct pe_ladder *ladder) {
+    struct pe_wide least = pe_wide_of(1);
+    if (stretch->scaling->ext_factor == 0) {
+        return;
+    }
+    divide(&least, 1000);
+    yarn_start(stretch, ladder);
+    stretch->width = is_below(&stretch->width, &least) ? least : stretch->width;
+}
+
+static void ggml_rung(const struct stretch *stretch, size_t i, struct pe_wide *turns) {
+    const struct rope_scaling *scaling = stretch->scaling;
+    const struct pe_wide one = pe_wide_of(1), scale = pe_wide_of(scaling->freq_scale);
+    struct pe_wide mix = pe_wide_of(scaling->ext_factor), kept, rest;
+    if (scaling->freq_factors) {
+        divide(turns, number_at(scaling->freq_factors, i));
+    }
+    kept = *turns;
+    pe_wide_mul(turns, turns, &scale);
+    if (scaling->ext_factor == 0) {
+        return;
+    }
+    rest = ramp_at(stretch, i);
+    pe_wide_sub(&rest, &one, &rest);
+    pe_wide_mul(&mix, &mix, &rest);
+    pe_wide_sub(&rest, &one, &mix);
+    pe_wide_mul(turns, turns, &rest);
+    pe_wide_mul(&kept, &kept, &mix);
+    pe_wide_add(turns, turns, &kept);
+}
+
 static const struct formula formulas[ROPE_TYPE_COUNT] = {
     [ROPE_TYPE_DEFAULT] = {0},
     [ROPE_TYPE_LINEAR] = {.rung = linear_rung},
@@ -193,6 +235,7 @@ static const struct formula formulas[ROPE_TYPE_COUNT] = {
     [ROPE_TYPE_YARN] = {.start = yarn_start, .rung = yarn_rung},
     [ROPE_TYPE_LONGROPE] = {.rung = longrope_rung},
     [ROPE_TYPE_LLAMA3] = {.rung = llama3_rung},
+    [ROPE_TYPE_GGML] = {.start = ggml_start, .rung = ggml_rung},
 };
 
 /* ---- The attention factor ------------------------------------------------------------------------------ */
@@ -238,12 +281,28 @@ double rope_scaling_quotient(const struct rope_scaling *scaling) {
     return pe_wide_nearest(&factor);
 }
 
+/* attn_factor, times 1 + 0.1*ln(1/freq_scale) where YaRN is mixed in. */
+static struct pe_wide ggml_factor(const struct rope_scaling *scaling) {
+    const struct pe_wide one = pe_wide_of(1);
+    struct pe_wide factor = pe_wide_of(scaling->attn_factor), log = pe_wide_of(scaling->freq_scale);
+    if (scaling->ext_factor != 0) {
+        pe_wide_log(&log, &log);
+        pe_wide_div_small(&log, &log, 10);
+        pe_wide_sub(&log, &one, &log);
+        pe_wide_mul(&factor, &factor, &log);
+    }
+    return factor;
+}
+
 static struct pe_wide attention_factor(const struct rope_scaling *scaling) {
     if (scaling->given & ROPE_BIT(ROPE_KEY_ATTENTION)) {
         return pe_wide_of(scaling->attention_factor);
     }
     if (scaling->rope_type == ROPE_TYPE_LONGROPE) {
         return longrope_factor(scaling);
+    }
+    if (scaling->rope_type == ROPE_TYPE_GGML) {
+        return ggml_factor(scaling);
     }
     if (scaling->rope_type != ROPE_TYPE_YARN) {
         return pe_wide_of(1);

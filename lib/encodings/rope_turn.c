@@ -57,13 +57,13 @@ int rope_fits(const struct pe_plan_view *view, const struct pe_positions *positi
 /* ---- The plan ------------------------------------------------------------------------------------------ */
 
 /* Which coordinate turns pair i. Interleaved: t h w t h w ..., a coordinate whose share is used up leaves its
- * places to t. */
+ * places to t, with ggml's four sections to the fourth. */
 static unsigned char section_of(const struct rope *params, size_t pair) {
     const struct pe_ints *sections = &params->sections;
     int64_t i = (int64_t)pair;
     if (params->section_layout == ROPE_INTERLEAVED) {
         int64_t axis = i % 3;
-        return (unsigned char)(i < 3 * sections->v[axis] ? axis : 0);
+        return (unsigned char)(i < 3 * sections->v[axis] ? axis : sections->n == 4 ? 3 : 0);
     }
     unsigned char axis = 0;
     while (i >= sections->v[axis]) {

@@ -29,23 +29,30 @@ static size_t count_leaves(const json_t *value, int depth) {
     return n;
 }
 
-/* A list of numbers as a tensor; anything else stays PE_CONFIG_OTHER. */
-static void take_list(struct flat *flat, struct pe_config_item *item, const json_t *list) {
+struct pe_tensor *bind_numbers(struct pe_arena *arena, const json_t *list, struct pe_error *err) {
     size_t n = json_array_size(list);
     for (size_t i = 0; i < n; i++) {
         if (!json_is_number(json_array_get(list, i))) {
-            return;
+            return NULL;
         }
     }
-    struct pe_tensor *tensor = pe_arena_array(flat->arena, 1, sizeof *tensor, flat->err);
-    if (!tensor || pe_tensor_alloc(flat->arena, tensor, PE_DTYPE_F64, 1, &n, flat->err)) {
-        return;
+    struct pe_tensor *tensor = pe_arena_array(arena, 1, sizeof *tensor, err);
+    if (!tensor || pe_tensor_alloc(arena, tensor, PE_DTYPE_F64, 1, &n, err)) {
+        return NULL;
     }
     for (size_t i = 0; i < n; i++) {
         ((double *)tensor->data)[i] = json_number_value(json_array_get(list, i));
     }
-    item->kind = PE_CONFIG_NUMBERS;
-    item->list = tensor;
+    return tensor;
+}
+
+/* Anything but a list of numbers stays PE_CONFIG_OTHER. */
+static void take_list(struct flat *flat, struct pe_config_item *item, const json_t *list) {
+    const struct pe_tensor *tensor = bind_numbers(flat->arena, list, flat->err);
+    if (tensor) {
+        item->kind = PE_CONFIG_NUMBERS;
+        item->list = tensor;
+    }
 }
 
 static void take_leaf(struct flat *flat, const char *path, const json_t *value) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One small function per kind of row. An array of numbers is never here: lift took it out and left null, and
- * the only way to find it is by its path in the lift's own table.
+ * One small function per kind of row. An array of numbers of a body is never here: lift took it out and left
+ * null, and the only way to find it is by its path in the lift's own table.
  */
 #include "wire/bind_value.h"
 
@@ -201,6 +201,8 @@ static const struct pe_tensor *any_tensor(struct bind *bind, const struct pe_fie
         tensor = tensor_object(bind, row, value, path, dtype, err);
     } else if (json_is_null(value)) {
         tensor = take_lifted(bind, row, path, dtype, err);
+    } else if (exact && json_is_array(value)) { /* of a preset */
+        tensor = bind_numbers(bind->arena, value, err);
     }
     if (tensor && bind_check_empty(tensor, err) == PE_OK && !exact) {
         bind_note_dtype(bind, tensor->dtype);

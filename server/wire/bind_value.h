@@ -23,7 +23,10 @@ int bind_spec_object(struct bind *bind, struct pe_spec *spec, const json_t *obje
 /* A string or an object into a spec; errors start with "encoding". */
 int bind_spec_value(struct bind *bind, struct pe_spec *spec, const json_t *value, const char *path,
                     struct pe_error *err);
-/* bind_config.c: somebody else's object. */
+/* bind_config.c: a list of numbers that no lift took out (of a preset, of somebody else's object) as float64
+ * [n]; NULL where something else is in it, or without memory. */
+struct pe_tensor *bind_numbers(struct pe_arena *arena, const json_t *list, struct pe_error *err);
+/* Somebody else's object. */
 int bind_config(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                 const json_t *value, struct pe_error *err);
 /* How many coordinates posted positions have. */

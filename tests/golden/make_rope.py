@@ -151,7 +151,8 @@ def axis_of(c, pair):
     if not sections:
         return 0
     if c.get("section_layout") == "interleaved":
-        return pair % 3 if pair % 3 and pair < 3 * sections[pair % 3] else 0
+        left = 3 if len(sections) == 4 else 0  # ggml leaves it to the fourth, transformers to t
+        return pair % 3 if pair < 3 * sections[pair % 3] else left
     return sum(pair >= end for end in np.cumsum(sections))
 
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from _daemon import Daemon  # noqa: E402
 
 README = pathlib.Path(__file__).parents[2] / "README.md"
-EXAMPLES = 10
+EXAMPLES = 12
 STREAM_BYTES = 2048000128  # 1,000,000 x 512 float32 and an npy header of 128 bytes
 
 

@@ -145,6 +145,27 @@ START_TEST(the_echo_beside_the_configuration) {
 }
 END_TEST
 
+/* Presets of models are what their configurations say. */
+START_TEST(presets_are_the_configurations) {
+    static const char *const names[] = {"llama-2-7b",  "llama-3.1-8b",   "llama-3.2-1b", "mistral-7b",
+                                        "qwen2.5-7b",  "gpt-neox-20b",   "gpt-j-6b",     "gpt-oss-20b",
+                                        "deepseek-v3", "phi-3-mini-128k"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bool longrope = strncmp(names[i], "phi", 3) == 0;
+        char request[200];
+        snprintf(request, sizeof request, "GET /v1/encode?encoding=%s&positions=3,1000.5&dtype=float64%s",
+                 names[i], longrope ? "&seq_len=5000" : "");
+        struct call_try preset = {.request = request}, configured;
+        call_try(&report_ground, &preset);
+        encode_well(&configured, encoding_of(longrope ? "{\"seq_len\":5000}" : "{}", published(names[i])));
+        json_object_del(configured.json, "hf_config");
+        ck_assert_msg(json_equal(preset.json, configured.json), "%s", preset.reply);
+        call_try_close(&preset);
+        call_try_close(&configured);
+    }
+}
+END_TEST
+
 /* ---- Published figures --------------------------------------------------------------------------------- */
 
 /* Of the test suites of transformers and vLLM, and of the papers; to as many digits as they are printed with.
@@ -550,6 +571,7 @@ Suite *rope_config_suite(void) {
     tcase_add_loop_test(all, published_configurations, 0, N_CASES);
     tcase_add_loop_test(all, the_echo_gives_the_same_bits, 0, N_CASES);
     tcase_add_loop_test(all, the_echo_beside_the_configuration, 0, N_CASES);
+    tcase_add_test(all, presets_are_the_configurations);
     tcase_add_loop_test(all, published_frequencies, 0, N_OF(figures));
     tcase_add_test(all, published_facts);
     tcase_add_loop_test(all, two_ways_to_say_it, 0, N_OF(same_rows));
