@@ -20,7 +20,7 @@
 
 /* ---- Items --------------------------------------------------------------------------------------------- */
 
-static struct pe_config_item *item_at(const struct pe_config *config, const char *path) {
+struct pe_config_item *rope_config_item(const struct pe_config *config, const char *path) {
     for (size_t i = 0; i < config->n; i++) {
         if (strcmp(config->items[i].key, path) == 0) {
             return &config->items[i];
@@ -33,7 +33,7 @@ struct pe_config_item *rope_config_find(const struct rope_reading *reading, cons
                                         const char *key) {
     char path[ROPE_CONFIG_PATH];
     snprintf(path, sizeof path, "%s%s%s", reading->within, prefix, key);
-    struct pe_config_item *item = item_at(reading->config, path);
+    struct pe_config_item *item = rope_config_item(reading->config, path);
     return item && item->kind == PE_CONFIG_NULL ? NULL : item;
 }
 
@@ -71,155 +71,6 @@ int rope_config_number(const struct rope_reading *reading, const char *prefix, c
         return rope_config_fail(out->item, PE_ERR_TYPE, err, "must be a number");
     }
     out->value = out->item->number;
-    return PE_OK;
-}
-
-/* Does anything below this prefix say something? */
-static bool has_prefix(const struct rope_reading *reading, const char *prefix) {
-    char path[ROPE_CONFIG_PATH];
-    size_t length = (size_t)snprintf(path, sizeof path, "%s%s", reading->within, prefix);
-    for (size_t i = 0; i < reading->config->n; i++) {
-        const struct pe_config_item *item = &reading->config->items[i];
-        if (item->kind != PE_CONFIG_NULL && strncmp(item->key, path, length) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* ---- The model ----------------------------------------------------------------------------------------- */
-
-static int family_read(struct rope_reading *reading, struct pe_error *err) {
-    reading->within = "";
-    bool nested = has_prefix(reading, "text_config.");
-    struct pe_config_item *outer = rope_config_find(reading, "", "model_type");
-    struct pe_config_item *inner = rope_config_find(reading, "text_config.", "model_type");
-    struct pe_config_item *item = inner ? inner : outer;
-    reading->within = nested ? "text_config." : "";
-    if (!item) {
-        return pe_fail(err, PE_ERR_MISSING, "hf_config.model_type",
-                       "is missing, it tells how the rest is read");
-    }
-    if (item->kind != PE_CONFIG_TEXT) {
-        return rope_config_fail(item, PE_ERR_TYPE, err, "must be a string");
-    }
-    reading->family = rope_family_find(item->text);
-    if (!reading->family) {
-        char path[ROPE_CONFIG_PATH], names[440];
-        snprintf(path, sizeof path, "hf_config.%s", item->key);
-        return pe_fail(err, PE_ERR_UNKNOWN_NAME, path, "\"%.40s\" is not known, known are %s", item->text,
-                       rope_family_names(names, sizeof names));
-    }
-    rope_config_use(item);
-    reading->source = (struct rope_source){.name = "hf_config"};
-    snprintf(reading->model, sizeof reading->model, "model_type %s", reading->family->model_type);
-    reading->source.model = reading->model;
-    return PE_OK;
-}
-
-/* ---- Types of layers ----------------------------------------------------------------------------------- */
-
-#define NAME_SIZE 64
-#define MAX_NAMES 8
-
-/* The types of layers that a configuration tells apart. */
-struct names {
-    char v[MAX_NAMES][NAME_SIZE];
-    int n;
-};
-
-static bool is_among(const struct names *names, const char *name) {
-    for (int i = 0; i < names->n; i++) {
-        if (strcmp(names->v[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void name_add(struct names *names, const char *name, size_t length) {
-    char copy[NAME_SIZE];
-    snprintf(copy, sizeof copy, "%.*s", (int)(length < NAME_SIZE ? length : NAME_SIZE - 1), name);
-    if (names->n < MAX_NAMES && !is_among(names, copy)) {
-        snprintf(names->v[names->n++], NAME_SIZE, "%s", copy);
-    }
-}
-
-/* The objects within rope_parameters. */
-static void names_within(struct names *names, const struct rope_reading *reading) {
-    char path[ROPE_CONFIG_PATH];
-    size_t length = (size_t)snprintf(path, sizeof path, "%srope_parameters.", reading->within);
-    for (size_t i = 0; i < reading->config->n; i++) {
-        const char *key = reading->config->items[i].key;
-        const char *dot = strncmp(key, path, length) == 0 ? strchr(key + length, '.') : NULL;
-        if (dot) {
-            name_add(names, key + length, (size_t)(dot - key) - length);
-        }
-    }
-}
-
-static int layer_fail(const struct names *names, const char *got, struct pe_error *err) {
-    char list[MAX_NAMES * NAME_SIZE] = "";
-    for (int i = 0, used = 0; i < names->n; i++) {
-        used += snprintf(list + used, sizeof list - (size_t)used, "%s%s", i ? " or " : "", names->v[i]);
-    }
-    if (!got) {
-        return pe_fail(err, PE_ERR_MISSING, "layer_type",
-                       "is missing, the layers of this model differ: %.160s", list);
-    }
-    return pe_fail(err, PE_ERR_CHOICE, "layer_type", "must be %.160s, got \"%.60s\"", list, got);
-}
-
-/* One object for all, under its old or new name. */
-static int scaling_find(struct rope_reading *reading, struct pe_error *err) {
-    bool for_these = !reading->layer || reading->layer->scaled;
-    bool parameters = has_prefix(reading, "rope_parameters."), scaling = has_prefix(reading, "rope_scaling.");
-    if (parameters && scaling) {
-        char path[ROPE_CONFIG_PATH];
-        snprintf(path, sizeof path, "hf_config.%srope_scaling", reading->within);
-        return pe_fail(err, PE_ERR_CONFLICT, path,
-                       "rope_parameters is there, too: the same thing under two names");
-    }
-    if (for_these && (parameters || scaling)) {
-        snprintf(reading->scaling, sizeof reading->scaling, "%s",
-                 parameters ? "rope_parameters." : "rope_scaling.");
-        return PE_OK;
-    }
-    char path[ROPE_CONFIG_PATH];
-    snprintf(path, sizeof path, "%srope_scaling", reading->within);
-    if (for_these) {
-        rope_config_use(item_at(reading->config, path)); /* null: there is none */
-    }
-    return PE_OK;
-}
-
-/* Which layers, and where their scaling is. */
-static int layer_read(struct rope_reading *reading, const char *type, struct pe_error *err) {
-    const struct rope_layer *layers = reading->family->layers;
-    struct names differing = {.n = 0}, any = {.n = 0};
-    names_within(&differing, reading);
-    bool by_type = differing.n > 0;
-    for (int i = 0; i < 2; i++) {
-        if (layers[i].type && !by_type) {
-            name_add(&differing, layers[i].type, strlen(layers[i].type));
-        }
-        reading->layer =
-            type && layers[i].type && strcmp(layers[i].type, type) == 0 ? &layers[i] : reading->layer;
-    }
-    name_add(&any, "full_attention", 14);
-    name_add(&any, "sliding_attention", 17);
-    const struct names *names = differing.n ? &differing : &any;
-    if ((differing.n || type) && !(type && is_among(names, type))) {
-        return layer_fail(names, type, err);
-    }
-    if (reading->family->needs_parameters && !by_type) {
-        return rope_config_missing(reading, "", "rope_parameters", "it tells what each type of layers does",
-                                   err);
-    }
-    if (!by_type) {
-        return scaling_find(reading, err);
-    }
-    snprintf(reading->scaling, sizeof reading->scaling, "rope_parameters.%.60s.", type);
     return PE_OK;
 }
 
@@ -389,7 +240,7 @@ static int adopt_layout(const struct rope_reading *reading, struct rope *params,
 int rope_config_adopt(struct rope *params, struct pe_error *err) {
     struct rope_reading reading = {.config = &params->hf_config};
     struct rope_figure head, part;
-    if (family_read(&reading, err) || layer_read(&reading, params->layer_type, err) ||
+    if (rope_config_family(&reading, err) || rope_config_layer(&reading, params->layer_type, err) ||
         rope_config_type(&reading, err) || adopt_layout(&reading, params, err) ||
         head_read(&reading, &head, err) ||
         rope_adopt_whole(params, &reading.source, ROPE_HEAD_DIM, (int64_t)head.value, err) ||

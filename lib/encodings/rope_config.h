@@ -60,6 +60,8 @@ struct rope_figure {
     struct pe_config_item *item;
 };
 
+/* The item at a whole path, whatever it holds; NULL where it is not there. */
+struct pe_config_item *rope_config_item(const struct pe_config *config, const char *path);
 /* The item of a key below `prefix` ("" or reading->scaling); NULL where it is not there, or null. It is not
  * yet marked as used: whoever lets its value take part does that. */
 struct pe_config_item *rope_config_find(const struct rope_reading *reading, const char *prefix,
@@ -71,6 +73,11 @@ int rope_config_fail(const struct pe_config_item *item, enum pe_code code, struc
                      const char *format, ...) PE_PRINTF(4, 5);
 int rope_config_missing(const struct rope_reading *reading, const char *prefix, const char *key,
                         const char *why, struct pe_error *err);
+
+/* rope_config_layers.c: reading->family and within; then, of the layers of this type (NULL = not told), layer
+ * and scaling. */
+int rope_config_family(struct rope_reading *reading, struct pe_error *err);
+int rope_config_layer(struct rope_reading *reading, const char *type, struct pe_error *err);
 
 /* rope_config_scaling.c: reading->type; then the sections, and the scaling into params->adopted. `part` is
  * the part that turns. */

@@ -167,12 +167,9 @@ static int twice_check(const struct rope *params, const struct rope_scaling *sca
     return PE_OK;
 }
 
-static int values_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
+/* Where a ramp of YaRN is: its ends are logarithms to the base, of turns within the context. */
+static int ramp_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
     int type = scaling->rope_type;
-    if ((type == ROPE_TYPE_NTK || type == ROPE_TYPE_DYNAMIC) && rope_width(params) < 4) {
-        return pe_fail(err, PE_ERR_RANGE, "rotary_dim", "is %lld, rope_type %s needs 4 or more",
-                       (long long)rope_width(params), pe_choice_name(types, type));
-    }
     bool mixes = type == ROPE_TYPE_GGML && scaling->ext_factor != 0;
     if ((type == ROPE_TYPE_YARN || mixes) && rope_base(params) == 1) {
         return pe_fail(err, PE_ERR_RANGE, "base",
@@ -181,6 +178,15 @@ static int values_check(const struct rope *params, const struct rope_scaling *sc
     }
     if (mixes && !(scaling->given & ROPE_BIT(ROPE_KEY_ORIGINAL))) {
         return scaling_fail(err, PE_ERR_MISSING, ROPE_KEY_ORIGINAL, "is missing, ext_factor needs it");
+    }
+    return PE_OK;
+}
+
+static int values_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
+    int type = scaling->rope_type;
+    if ((type == ROPE_TYPE_NTK || type == ROPE_TYPE_DYNAMIC) && rope_width(params) < 4) {
+        return pe_fail(err, PE_ERR_RANGE, "rotary_dim", "is %lld, rope_type %s needs 4 or more",
+                       (long long)rope_width(params), pe_choice_name(types, type));
     }
     if (type == ROPE_TYPE_LLAMA3 && scaling->low_freq_factor >= scaling->high_freq_factor) {
         return pe_fail(err, PE_ERR_RANGE, "scaling.high_freq_factor",
@@ -202,7 +208,8 @@ static int values_check(const struct rope *params, const struct rope_scaling *sc
 
 int rope_scaling_check(const struct rope *params, struct pe_error *err) {
     const struct rope_scaling *scaling = params->scaling;
-    if (keys_check(scaling, err) || twice_check(params, scaling, err) || values_check(params, scaling, err)) {
+    if (keys_check(scaling, err) || twice_check(params, scaling, err) || values_check(params, scaling, err) ||
+        ramp_check(params, scaling, err)) {
         return err->code;
     }
     if (type_rows[scaling->rope_type].needs_seq_len && params->seq_len == 0) {

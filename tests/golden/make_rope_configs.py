@@ -94,7 +94,7 @@ def llama(c, layer, seq_len):
 
 
 def gemma3(c, layer, seq_len):
-    head = c["head_dim"]
+    head, root = c.get("head_dim", 256), c.get("query_pre_attn_scalar", 256)  # what the smallest files leave out
     scaling = c.get("rope_scaling")
     if layer == "sliding_attention":
         made = plain(c.get("rope_local_base_freq", 10000), head)
@@ -102,7 +102,7 @@ def gemma3(c, layer, seq_len):
         made = divided(c.get("rope_theta", 1000000), head, scaling["factor"])
     else:
         made = plain(c.get("rope_theta", 1000000), head)
-    return head, head, "halves", c["query_pre_attn_scalar"], made
+    return head, head, "halves", root, made
 
 
 def gemma4(c, layer, seq_len):
