@@ -162,7 +162,7 @@ static int parse_object(struct pe_arena *arena, const struct pe_field *fields, c
                         void *base, const char *text, struct pe_error *err) {
     const struct pe_field *inner = pe_field_find(row->fields, row->n_fields, text);
     if (!inner || inner->kind != PE_KIND_BOOL) {
-        char words[240];
+        char words[480];
         return wrong_text(row, pe_field_words(row, words, sizeof words), text, err);
     }
     void *object = pe_arena_array(arena, 1, row->object_size, err);

@@ -52,7 +52,7 @@ static const struct pe_field *spec_row(const struct pe_spec *spec, const char *n
         return NULL;
     }
     const struct pe_field *row = pe_field_find(spec->encoding->fields, spec->encoding->n_fields, name);
-    char names[240];
+    char names[480];
     if (!row) {
         pe_fail(err, PE_ERR_UNKNOWN_FIELD, name, "%s has no such parameter; it has %s", spec->encoding->type,
                 pe_fields_names(spec->encoding->fields, spec->encoding->n_fields, names, sizeof names));
@@ -73,7 +73,7 @@ static int set_member(struct pe_arena *arena, const struct pe_spec *spec, const 
         return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name, "%s has no members", row->name);
     }
     const struct pe_field *member = pe_field_find(row->fields, row->n_fields, name + dot + 1);
-    char names[240];
+    char names[480];
     if (!member) {
         return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name, "unknown field; there are %s",
                        pe_fields_names(row->fields, row->n_fields, names, sizeof names));

@@ -164,7 +164,7 @@ static int sections_check(const struct rope *params, struct pe_error *err) {
     }
     if (sections->n < 2 || sections->n > ROPE_MAX_AXES || sum != pairs) {
         return pe_fail(err, PE_ERR_RANGE, "sections",
-                       "%zu numbers with the sum %lld, allowed are 2 to %d with the sum %lld, "
+                       "has the length %zu and the sum %lld, allowed are 2 to %d numbers with the sum %lld, "
                        "the number of pairs",
                        sections->n, (long long)sum, ROPE_MAX_AXES, (long long)pairs);
     }

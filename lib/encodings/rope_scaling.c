@@ -6,6 +6,7 @@
  */
 #include "encodings/rope.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -206,6 +207,26 @@ static int values_check(const struct rope *params, const struct rope_scaling *sc
     return PE_OK;
 }
 
+/* The last frequency is about 1/base, divided by the factor; no exponent may leave float64's. */
+static int far_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
+    double d = (double)rope_width(params), original = (double)scaling->original_max_position_embeddings;
+    double decades = log10(rope_base(params)), factor = scaling->factor > 1 ? scaling->factor : 1;
+    double beyond = fmax((double)params->seq_len - original, 0);
+    if (scaling->rope_type == ROPE_TYPE_NTK) {
+        decades += log10(factor) * d / (d - 2);
+    } else if (scaling->rope_type == ROPE_TYPE_DYNAMIC) {
+        decades += log10(1 + scaling->factor * beyond / original) * d / (d - 2);
+    } else { /* lists hold up to 1e9, freq_scale is from 1e-6 */
+        decades += scaling->short_factor || scaling->freq_factors ? 9 : log10(factor);
+        decades += scaling->given & ROPE_BIT(ROPE_KEY_FREQ_SCALE) ? 6 : 0;
+    }
+    return decades <= 300
+               ? PE_OK
+               : pe_fail(err, PE_ERR_RANGE, "base",
+                         "is %g, with this scaling the last frequency may be 1e-%.0f, allowed is from 1e-300",
+                         rope_base(params), decades);
+}
+
 int rope_scaling_check(const struct rope *params, struct pe_error *err) {
     const struct rope_scaling *scaling = params->scaling;
     if (keys_check(scaling, err) || twice_check(params, scaling, err) || values_check(params, scaling, err) ||
@@ -226,7 +247,7 @@ int rope_scaling_check(const struct rope *params, struct pe_error *err) {
     if (scaling->freq_factors && list_check(params, scaling->freq_factors, ROPE_KEY_FREQ_FACTORS, err)) {
         return err->code;
     }
-    return PE_OK;
+    return far_check(params, scaling, err);
 }
 
 int rope_scaling_type(const char *name) {

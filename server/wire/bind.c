@@ -200,7 +200,7 @@ static const struct pe_field *dotted_row(const struct bind *bind, const char *na
 /* The struct and the row of a dotted name. */
 static const struct pe_field *dotted_member(struct bind *bind, const struct pe_field *row, const char *rest,
                                             struct bind_target *inner, struct pe_error *err) {
-    char names[240];
+    char names[480];
     if (!inner_struct(bind, row, inner, err)) {
         return NULL;
     }
@@ -372,7 +372,7 @@ int bind_named_tensor(struct bind *bind, const char *name, const struct pe_tenso
     if ((row = dotted_row(bind, name, &rest)) != NULL) {
         return set_inside(bind, row, rest, kept, err);
     }
-    char names[240];
+    char names[480];
     return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name, "unknown tensor; the fields are %s",
                    pe_fields_names(bind->op.fields, bind->op.n, names, sizeof names));
 }

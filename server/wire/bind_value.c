@@ -210,7 +210,7 @@ static const struct pe_tensor *any_tensor(struct bind *bind, const struct pe_fie
     if (err->code) {
         pe_error_at(err, row->name);
     } else if (!tensor) {
-        char words[240];
+        char words[480];
         wrong_value(row, pe_field_words(row, words, sizeof words), value, err);
     }
     return err->code ? NULL : tensor;
@@ -301,7 +301,7 @@ static int bind_object(struct bind *bind, const struct bind_target *target, cons
         return pe_field_parse(bind->arena, target->fields, row, target->base, json_string_value(value), err);
     }
     if (!json_is_object(value)) {
-        char words[240];
+        char words[480];
         return wrong_value(row, pe_field_words(row, words, sizeof words), value, err);
     }
     struct bind_target inner = {row->fields, row->n_fields,
@@ -328,7 +328,7 @@ static int bind_plain(struct bind *bind, const struct bind_target *target, const
         return pe_field_set_real(target->fields, row, target->base, json_number_value(value), err);
     }
     if (!json_is_string(value)) {
-        char words[240];
+        char words[480];
         return wrong_value(row, pe_field_words(row, words, sizeof words), value, err);
     }
     const char *text = keep(bind, value, err);
@@ -348,7 +348,7 @@ static int bind_tensor(struct bind *bind, const struct bind_target *target, cons
 static int bind_encoding(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                          const json_t *value, const char *path, struct pe_error *err) {
     struct pe_spec spec = {0};
-    char words[240];
+    char words[480];
     if (json_is_null(value)) {
         return wrong_value(row, pe_field_words(row, words, sizeof words), value, err);
     }
@@ -361,7 +361,7 @@ static int bind_encoding(struct bind *bind, const struct bind_target *target, co
 /* In a batch, a list of numbers is lifted where any operation's field of that name takes one: `mask` of
  * attention, which is an object, as well as that of positions. */
 static int refuse_lifted(const struct pe_field *row, struct pe_error *err) {
-    char words[240];
+    char words[480];
     return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got a list",
                    pe_field_words(row, words, sizeof words));
 }
@@ -418,7 +418,7 @@ int bind_members(struct bind *bind, const struct bind_target *targets, size_t n_
             target = &targets[i];
             row = pe_field_find(target->fields, target->n, key);
         }
-        char inner[LIFT_MAX_PATH + 1], names[240];
+        char inner[LIFT_MAX_PATH + 1], names[480];
         if (!row) {
             return bind_unknown_member(
                 key, pe_fields_names(targets[0].fields, targets[0].n, names, sizeof names), err);

@@ -507,7 +507,7 @@ static const struct wrong {
     {SCALED("\"type\":\"mrope\",\"mrope_section\":[2,1,1],\"mrope_interleaved\":1"), "{}", TYPE,
      AT "rope_scaling.mrope_interleaved", "must be true or false"},
     {SCALED("\"type\":\"mrope\",\"mrope_section\":[2,1,2]"), "{}", RANGE, "encoding.sections",
-     "3 numbers with the sum 5, allowed are 2 to 4 with the sum 4, the number of pairs"},
+     "has the length 3 and the sum 5, allowed are 2 to 4 numbers with the sum 4, the number of pairs"},
     /* fields that contradict */
     {LLAMA(), "{\"head_dim\":16}", CONFLICT, "encoding.head_dim", "is 16, but hf_config gives 8"},
     {LLAMA(), "{\"rotary_dim\":4}", CONFLICT, "encoding.rotary_dim", "is 4, but hf_config gives 8"},

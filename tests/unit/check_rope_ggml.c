@@ -199,7 +199,7 @@ static const struct wrong {
     {HEAD("\"mode\":8,\"sections\":[2,1,1]"), "shape", "encoding.ggml.sections",
      "got 3 numbers, allowed are 4: t, h, w and e"},
     {HEAD("\"mode\":8,\"sections\":[2,1,1,1]"), "range", "encoding.sections",
-     "4 numbers with the sum 5, allowed are 2 to 4 with the sum 4, the number of pairs"},
+     "has the length 4 and the sum 5, allowed are 2 to 4 numbers with the sum 4, the number of pairs"},
     {HEAD("\"mode\":2,\"ext_factor\":1"), "missing", "encoding.ggml.n_ctx_orig",
      "is missing, ext_factor 1 needs the context of the training, from 2"},
     {HEAD("\"mode\":2,\"ext_factor\":1,\"n_ctx_orig\":512,\"freq_base\":1"), "range", "encoding.base",

@@ -64,6 +64,7 @@
     X(reports_width)      \
     X(rope)               \
     X(rope_config)        \
+    X(rope_errors)        \
     X(rope_ggml)          \
     X(rope_published)     \
     X(rotary)             \
