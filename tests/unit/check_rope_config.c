@@ -383,6 +383,8 @@ END_TEST
 static const struct wrong {
     const char *config, *fields, *slug, *field, *detail;
 } wrongs[] = {
+    {"{}", "{}", TYPE, "encoding.hf_config", "must be an object with keys, got an empty one"},
+    {"[1]", "{}", TYPE, "encoding.hf_config", "must be an object with keys, got a list"},
     {"{\"a\":1}", "{}", MISSING, AT "model_type", "is missing, it tells how the rest is read"},
     {"{\"model_type\":5}", "{}", TYPE, AT "model_type", "must be a string"},
     {"{\"model_type\":\"llava\",\"text_config\":{\"model_type\":[]}}", "{}", TYPE,
