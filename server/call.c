@@ -305,7 +305,8 @@ static int finish_op(struct call *call) {
     if (bind_task(call)) {
         return call->err.code;
     }
-    const struct format *body = call->route_name == call->route.post ? call->body.format : NULL;
+    bool binary = call->route_name == call->route.post && task->op->tensors; /* it returns some, too */
+    const struct format *body = binary ? call->body.format : NULL;
     call->format = format_choose(task->common.format, call->head.accept, body, &call->err);
     if (!call->format || task_open(task, &call->err) || plan_reply(call) || call_tag_request(call)) {
         return call->err.code;

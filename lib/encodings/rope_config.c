@@ -192,8 +192,12 @@ static int adopt_root(const struct rope_reading *reading, struct rope *params, d
     }
     if (family->nope) {
         value = head + nope.value;
+        if (value > 65536) {
+            return rope_config_fail(nope.item, PE_ERR_RANGE, err,
+                                    "makes queries of width %g, allowed is at most 65536", value);
+        }
     } else if (family->multiplier) {
-        value = scale.value > 0 ? nearbyint(1 / (scale.value * scale.value)) : 0;
+        value = scale.value >= 1.0 / 256 ? nearbyint(1 / (scale.value * scale.value)) : 0;
         if (!(value >= 1 && value <= 65536 && 1 / sqrt(value) == scale.value)) {
             return rope_config_fail(scale.item, PE_ERR_RANGE, err,
                                     "got %.17g, allowed is 1/sqrt(n) of a whole number n from 1 to 65536",

@@ -371,6 +371,60 @@ struct pe_convert_result {
 PE_API int pe_convert_open(struct pe_arena *arena, struct pe_work *work, struct pe_convert_result *result,
                            const struct pe_convert_args *args, struct pe_error *err) PE_CHECKED;
 
+struct pe_check_args {
+    size_t size;
+    const struct pe_plan *plan;
+    const struct pe_positions *positions; /* [T] for all of the batch or [B, T]; default 0..T-1 */
+    /* One table. Absolute encodings: tensor, vectors [T, D] or [B, T, D]. Rotary ones: cos and sin (or one of
+     * them) in the forms half or full, packed, or complex; tensor is packed or complex, by its shape. */
+    const struct pe_tensor *tensor, *cos, *sin, *packed, *complex;
+    bool keys; /* rotary: as keys turn, where that differs (xPos) */
+    /* Allowed is |got - exact| <= atol + rtol*|exact|. NULL: by the table's type float64 1e-7 and 1e-7,
+     * float32 1.3e-6 and 1e-5, float16 1e-3 and 1e-5, bfloat16 1.6e-2 and 1e-5. */
+    const double *rtol, *atol;
+};
+
+struct pe_check_bad {
+    const char *tensor; /* the argument */
+    size_t row, column; /* of the flattened [B*T, columns] */
+    double position[PE_MAX_AXES];
+    double got, exact;
+};
+struct pe_check_column {
+    const char *tensor;
+    size_t column;
+    double max_abs;
+};
+/* Positions with from <= |p| < to; of several coordinates the largest counts. */
+struct pe_check_octave {
+    double from, to;
+    size_t n; /* rows of tables */
+    double max_abs;
+};
+#define PE_CHECK_COLUMNS 8
+#define PE_CHECK_OCTAVES 55 /* [0, 1), [1, 2), [2, 4) ... up to positions of 2^53 */
+
+struct pe_check_report {
+    bool pass;
+    double max_abs, max_ulp; /* max_ulp: in units of the last place of the exact value in the table's type */
+    struct pe_check_bad first_bad;                    /* of the first row that fails; not when all pass */
+    size_t n_columns;                                 /* those with the largest errors, if there are any */
+    struct pe_check_column columns[PE_CHECK_COLUMNS]; /* in the order of their errors */
+    struct pe_check_octave octaves[PE_CHECK_OCTAVES];
+};
+
+struct pe_check_result {
+    double rtol, atol;                    /* as they were used */
+    size_t length;                        /* T of the rows */
+    bool batched;                         /* they are [B, T] */
+    const struct pe_check_report *report; /* ARENA; filled in by the work */
+};
+
+/* check: a table that other code made against the exact one; with an encoding whose arithmetic is a replay,
+ * against that. PE_ERR_SHAPE at the tensor or `positions`, PE_ERR_DTYPE where cos and sin differ. */
+PE_API int pe_check_open(struct pe_arena *arena, struct pe_work *work, struct pe_check_result *result,
+                         const struct pe_check_args *args, struct pe_error *err) PE_CHECKED;
+
 /* ---- Formats ------------------------------------------------------------------------------------------ */
 
 /* An npy file (versions 1.0, 2.0, 3.0) as a tensor: a VIEW into `bytes` when its elements are floats that lie

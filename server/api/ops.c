@@ -14,6 +14,7 @@
     ROW(api_shift)                                                                                           \
     ROW(api_positions)                                                                                       \
     ROW(api_convert)                                                                                         \
+    ROW(api_check)                                                                                           \
     ROW(api_batch)
 
 #define DECLARE(name) extern const struct api_op name;

@@ -107,7 +107,7 @@ int bind_config(struct bind *bind, const struct bind_target *target, const struc
     struct flat flat = {.arena = bind->arena, .err = err};
     if (!json_is_object(value) || json_object_size(value) == 0) {
         return pe_fail(err, PE_ERR_TYPE, row->name, "must be an object with keys, got %s",
-                       bind_json_word(value));
+                       json_is_object(value) ? "an empty one" : bind_json_word(value));
     }
     flat.config.items = pe_arena_array(bind->arena, count_leaves(value, 0), sizeof *flat.config.items, err);
     if (!flat.config.items) {

@@ -24,7 +24,7 @@ void result_numbers(struct result *result, const char *name, const struct pe_ten
 }
 
 bool result_is_tensor(const struct result_item *item) {
-    return !item->json && !item->bare;
+    return !item->json && !item->late && !item->bare;
 }
 
 bool result_is_list(const struct result_item *item) {
@@ -33,6 +33,10 @@ bool result_is_list(const struct result_item *item) {
 
 void result_json(struct result *result, const char *name, const char *json) {
     result_add(result, name)->json = json;
+}
+
+void result_json_late(struct result *result, const char *name, const struct result_late *late) {
+    result_add(result, name)->late = late;
 }
 
 size_t result_n_tensors(const struct result *result) {

@@ -10,10 +10,17 @@
 
 #define RESULT_MAX 16
 
+/* A piece of JSON that is known only when the work is done, which writes it: at most `room` bytes. */
+struct result_late {
+    char *text; /* [room] */
+    size_t n, room;
+};
+
 struct result_item {
     const char *name;
-    const char *json;        /* a piece of JSON, or NULL: a tensor */
-    struct pe_tensor tensor; /* data NULL: made row by row, by `rows` */
+    const char *json;               /* a piece of JSON, or */
+    const struct result_late *late; /* one that is written later, or both NULL: a tensor */
+    struct pe_tensor tensor;        /* data NULL: made row by row, by `rows` */
     void (*rows)(const void *state, size_t first, size_t n, void *out); /* out [n, last axis] */
     const void *state;
     bool minus_inf; /* -infinity may occur; JSON writes null */
@@ -30,6 +37,7 @@ void result_tensor(struct result *result, const char *name, const struct pe_tens
 /* Numbers without shape and type, as a field of the JSON reply; one number where the rank is 0. */
 void result_numbers(struct result *result, const char *name, const struct pe_tensor *numbers);
 void result_json(struct result *result, const char *name, const char *json);
+void result_json_late(struct result *result, const char *name, const struct result_late *late);
 /* Is it a tensor that every format must hold? */
 bool result_is_tensor(const struct result_item *item);
 /* Is it a list of numbers beside the tensors: positions that a rule made? safetensors holds it as a tensor.

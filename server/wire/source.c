@@ -52,6 +52,14 @@ static void json_tensor(struct source *source, const struct result_item *item) {
     text_key(text, "data");
 }
 
+/* The key, and a place for what the work will have written. */
+static size_t json_late(struct source *source, const struct result_item *item, size_t start) {
+    text_key(&source->text, item->name);
+    piece_add(source, PIECE_TEXT, start, NULL);
+    piece_add(source, PIECE_LATE, source->text.n, item);
+    return source->text.n;
+}
+
 static void json_pieces(struct source *source, const struct result *result, struct pe_error *err) {
     struct text *text = &source->text;
     size_t start = 0;
@@ -61,6 +69,10 @@ static void json_pieces(struct source *source, const struct result *result, stru
         if (item->json) {
             text_key(text, item->name);
             text_puts(text, item->json);
+            continue;
+        }
+        if (item->late) {
+            start = json_late(source, item, start);
             continue;
         }
         json_tensor(source, item);
@@ -183,6 +195,8 @@ uint64_t source_bound(const struct source *source) {
         const struct pe_tensor *tensor = piece->item ? &piece->item->tensor : NULL;
         if (piece->kind == PIECE_TEXT) {
             bound += piece->end - piece->start;
+        } else if (piece->kind == PIECE_LATE) {
+            bound += piece->item->late->room;
         } else if (piece->kind == PIECE_BINARY) {
             bound += pe_tensor_bytes(tensor);
         } else {
@@ -227,12 +241,20 @@ static bool block_next(struct source *source, const struct result_item *item) {
     return !source->failed;
 }
 
-static size_t pull_text(struct source *source, const struct piece *piece, char *out, size_t room) {
-    size_t left = piece->end - piece->start - source->done;
+static size_t pull_bytes(struct source *source, const char *text, size_t length, char *out, size_t room) {
+    size_t left = length - source->done;
     size_t n = left < room ? left : room;
-    memcpy(out, source->text.data + piece->start + source->done, n);
+    memcpy(out, text + source->done, n);
     source->done += n;
     return n;
+}
+
+static size_t pull_text(struct source *source, const struct piece *piece, char *out, size_t room) {
+    return pull_bytes(source, source->text.data + piece->start, piece->end - piece->start, out, room);
+}
+
+static size_t pull_late(struct source *source, const struct piece *piece, char *out, size_t room) {
+    return pull_bytes(source, piece->item->late->text, piece->item->late->n, out, room);
 }
 
 static size_t pull_binary(struct source *source, const struct piece *piece, char *out, size_t room) {
@@ -314,10 +336,8 @@ static size_t pull_csv(struct source *source, const struct piece *piece, char *o
 
 static size_t pull_piece(struct source *source, const struct piece *piece, char *out, size_t room) {
     static size_t (*const pullers[])(struct source *, const struct piece *, char *, size_t) = {
-        [PIECE_TEXT] = pull_text,
-        [PIECE_BINARY] = pull_binary,
-        [PIECE_NESTED] = pull_nested,
-        [PIECE_CSV] = pull_csv,
+        [PIECE_TEXT] = pull_text,     [PIECE_LATE] = pull_late, [PIECE_BINARY] = pull_binary,
+        [PIECE_NESTED] = pull_nested, [PIECE_CSV] = pull_csv,
     };
     return pullers[piece->kind](source, piece, out, room);
 }
@@ -325,6 +345,9 @@ static size_t pull_piece(struct source *source, const struct piece *piece, char 
 static bool piece_done(struct source *source, const struct piece *piece) {
     if (piece->kind == PIECE_TEXT) {
         return source->done == piece->end - piece->start;
+    }
+    if (piece->kind == PIECE_LATE) {
+        return source->done == piece->item->late->n;
     }
     return !block_next(source, piece->item);
 }

@@ -13,7 +13,7 @@
 #define SOURCE_ROOM       160 /* of one number with its brackets, and more */
 #define SOURCE_MAX_PIECES (2 * RESULT_MAX + 2)
 
-enum piece_kind { PIECE_TEXT, PIECE_BINARY, PIECE_NESTED, PIECE_CSV };
+enum piece_kind { PIECE_TEXT, PIECE_LATE, PIECE_BINARY, PIECE_NESTED, PIECE_CSV };
 
 struct piece {
     enum piece_kind kind;

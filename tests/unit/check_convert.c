@@ -8,7 +8,6 @@
 #include "posenc.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -120,12 +119,13 @@ static double score(const struct pe_tensor *q, const struct pe_tensor *k, size_t
 
 START_TEST(scores_stay_and_vectors_do_not) {
     static const char *const rotary_dims[] = {"10", "6"};
+    static const size_t widths[] = {10, 6};
     struct pe_tensor w[2], before[2], after[2];
     struct pe_convert_args args = {.size = sizeof args,
                                    .from = PE_ROTARY_INTERLEAVED,
                                    .to = PE_ROTARY_HALVES,
                                    .head_dim = WIDTH,
-                                   .rotary_dim = (size_t)atoi(rotary_dims[_i]),
+                                   .rotary_dim = widths[_i],
                                    .heads = HEADS,
                                    .kv_heads = KV_HEADS};
     for (size_t side = 0; side < 2; side++) {

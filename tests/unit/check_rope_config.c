@@ -383,6 +383,8 @@ END_TEST
 static const struct wrong {
     const char *config, *fields, *slug, *field, *detail;
 } wrongs[] = {
+    {"{}", "{}", TYPE, "encoding.hf_config", "must be an object with keys, got an empty one"},
+    {"[1]", "{}", TYPE, "encoding.hf_config", "must be an object with keys, got a list"},
     {"{\"a\":1}", "{}", MISSING, AT "model_type", "is missing, it tells how the rest is read"},
     {"{\"model_type\":5}", "{}", TYPE, AT "model_type", "must be a string"},
     {"{\"model_type\":\"llava\",\"text_config\":{\"model_type\":[]}}", "{}", TYPE,
@@ -434,6 +436,8 @@ static const struct wrong {
     {"{\"model_type\":\"deepseek_v3\",\"qk_rope_head_dim\":7,\"qk_nope_head_dim\":8}", "{}", RANGE,
      AT "qk_rope_head_dim",
      "lets 7 columns of a head of width 7 turn, allowed are even numbers from 2: columns turn in pairs"},
+    {"{\"model_type\":\"deepseek_v3\",\"qk_rope_head_dim\":8,\"qk_nope_head_dim\":65536}", "{}", RANGE,
+     AT "qk_nope_head_dim", "makes queries of width 65544, allowed is at most 65536"},
     {LLAMA(",\"partial_rotary_factor\":0.4"), "{}", RANGE, AT "partial_rotary_factor",
      "lets 3 columns of a head of width 8 turn, allowed are even numbers from 2: columns turn in pairs"},
     {LLAMA(",\"partial_rotary_factor\":0"), "{}", RANGE, AT "partial_rotary_factor",
@@ -447,6 +451,9 @@ static const struct wrong {
      "got 0.29999999999999999, allowed is 1/sqrt(n) of a whole number n from 1 to 65536"},
     {"{\"model_type\":\"granite\",\"head_dim\":8,\"attention_multiplier\":0}", "{}", RANGE,
      AT "attention_multiplier", "got 0, allowed is 1/sqrt(n) of a whole number n from 1 to 65536"},
+    {"{\"model_type\":\"granite\",\"head_dim\":8,\"attention_multiplier\":1e-200}", "{}", RANGE,
+     AT "attention_multiplier",
+     "got 9.9999999999999998e-201, allowed is 1/sqrt(n) of a whole number n from 1 to 65536"},
     {LLAMA(",\"rope_theta\":0"), "{}", RANGE, AT "rope_theta", "got 0, allowed is 1 to 1e+300"},
     {LLAMA(",\"rope_parameters\":{\"rope_theta\":0.5}"), "{}", RANGE, AT "rope_parameters.rope_theta",
      "got 0.5, allowed is 1 to 1e+300"},

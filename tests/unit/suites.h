@@ -24,6 +24,7 @@
     X(call_formats)       \
     X(call_http)          \
     X(cases)              \
+    X(check)              \
     X(config)             \
     X(convert)            \
     X(cpus)               \
