@@ -24,18 +24,15 @@ static int angles_make(const struct pe_turns *turns, const struct pe_plan *plan,
 
 int pe_turns_make(struct pe_arena *arena, struct pe_turns *turns, const struct pe_plan *plan,
                   const struct pe_positions *positions, bool keys, struct pe_error *err) {
-    size_t n = pe_positions_count(positions), items;
+    size_t n = pe_positions_count(positions);
     *turns = (struct pe_turns){.pairs = pe_plan_row(plan)->pairs(pe_plan_view(plan)),
                                .batch = positions->batch ? positions->length : 0};
-    if (!pe_size_product((size_t[3]){n, turns->pairs.n, sizeof(double)}, 3, &items)) {
-        return pe_fail(err, PE_ERR_SHAPE, "", "%zu positions of %zu pairs are too many", n, turns->pairs.n);
-    }
-    items /= sizeof(double);
-    turns->cos = pe_arena_array(arena, items, sizeof *turns->cos, err);
-    turns->sin = pe_arena_array(arena, items, sizeof *turns->sin, err);
+    turns->cos = pe_arena_array(arena, n, turns->pairs.n * sizeof *turns->cos, err);
+    turns->sin = pe_arena_array(arena, n, turns->pairs.n * sizeof *turns->sin, err);
     if (!turns->cos || !turns->sin || angles_make(turns, plan, positions, keys, err)) {
         return err->code;
     }
+    size_t items = n * turns->pairs.n;
     double cos = pe_largest_find(PE_DTYPE_F64, turns->cos, items, false, err);
     double sin = pe_largest_find(PE_DTYPE_F64, turns->sin, items, false, err);
     turns->largest = cos > sin ? cos : sin;

@@ -17,8 +17,9 @@
 #define LLAMA3                                                                                               \
     "scaling.rope_type=llama3 scaling.factor=8 scaling.original_max_position_embeddings=256 "                \
     "scaling.low_freq_factor=1 scaling.high_freq_factor=4 "
-#define AXES "rope_axes.n_axes=2 base=100 rope_axes.frequencies="
-#define GRID "rope_axes.grid=4,6 rope_axes.coordinates="
+#define ORIGINAL "scaling.original_max_position_embeddings=64"
+#define AXES     "rope_axes.n_axes=2 base=100 rope_axes.frequencies="
+#define GRID     "rope_axes.grid=4,6 rope_axes.coordinates="
 
 const struct rotary_setup rotary_setups[] = {
     {"rope", "", false, false},
@@ -38,6 +39,7 @@ const struct rotary_setup rotary_setups[] = {
     {"rope", LONG "seq_len=10", false, false},
     {"rope", LONG "seq_len=65", false, false},
     {"rope", LLAMA3, false, false},
+    {"rope", "scaling.rope_type=ggml scaling.freq_scale=0.25 scaling.ext_factor=1 " ORIGINAL, false, false},
     {"rope", "sections=2,3,3", false, false},
     {"rope", "sections=2,3,3 section_layout=contiguous", false, false},
     {"rope", "sections=4,2,2 section_layout=interleaved " YARN, false, false},

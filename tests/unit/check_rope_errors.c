@@ -285,6 +285,8 @@ static const struct bad {
      "is given twice"},
     {"POST /v1/encode", "{\"encoding\":{\"type\":\"rope\",\"layout\":\"halves\",\"head_dim\":8,\"rope_scaling\":{\"type\":\"linear\",\"factor\":null}},\"positions\":[1]}", 400, "type", "encoding.scaling.factor",
      "must be a number, got null, which is not allowed: leave the field out for its default"},
+    {"GET /v1/encode?type=sinusoidal&d_model=4&positions=[[[1,2]]]", NULL, 400, "shape", "positions",
+     "sinusoidal takes one coordinate per position, got 2"},
     /* clang-format on */
 };
 
@@ -341,20 +343,15 @@ START_TEST(widths_that_differ) {
 }
 END_TEST
 
-/* Angles are kept for all positions of an attention: that many do not fit any memory. */
-START_TEST(angles_beyond_memory) {
+/* An encoding without parameters that are objects, and one coordinate too many. */
+START_TEST(members_of_numbers) {
     struct pe_error err = {0};
     struct pe_arena *arena = pe_arena_open(1 << 20, NULL, &err);
-    struct pe_plan *plan =
-        plan_open(arena, (const char *const[]){"head_dim", "4096", "layout", "halves", NULL});
-    struct pe_tensor none = {.dtype = PE_DTYPE_F32, .rank = 4, .dim = {0, 1, (size_t)1 << 52, 4096}};
-    static const float numbers[1] = {0};
-    none.data = (void *)(uintptr_t)numbers;
-    struct pe_attention_result made;
-    struct pe_work work;
-    struct pe_attention_args args = {.size = sizeof args, .plan = plan, .q = &none, .k = &none};
-    ck_assert_int_ne(pe_attention_open(arena, &work, &made, &args, &err), PE_OK);
-    pe_plan_close(plan);
+    struct pe_spec spec;
+    ck_assert_int_eq(pe_spec_init(arena, &spec, "rope", &err), PE_OK);
+    ck_assert_int_eq(pe_spec_set(arena, &spec, "base.factor", "2", &err), PE_ERR_UNKNOWN_FIELD);
+    ck_assert_str_eq(err.path, "base.factor");
+    ck_assert_str_eq(err.text, "base has no members");
     pe_arena_close(arena);
 }
 END_TEST
@@ -366,6 +363,6 @@ Suite *rope_errors_suite(void) {
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, bad_requests, 0, (int)PE_COUNT(bad));
     tcase_add_test(tests, widths_that_differ);
-    tcase_add_test(tests, angles_beyond_memory);
+    tcase_add_test(tests, members_of_numbers);
     return suite;
 }
