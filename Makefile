@@ -140,7 +140,7 @@ FAULTY := malloc calloc realloc free aligned_alloc posix_memalign strdup inflate
 $(B)/unit: $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ)
 	@$(LINK) $(FAULTY:%=-Wl,--wrap=%) -o $@ $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ) $(CHECK_LIBS) $(SERVER_LIBS)
 
-$(B)/exact: $(B)/tests/exact/exact.o $(LIB_OBJ)
+$(B)/exact: $(patsubst %.c,$(B)/%.o,$(wildcard tests/exact/*.c)) $(LIB_OBJ)
 	@$(LINK) -o $@ $^ -lmpfr -lgmp $(LIB_LIBS)
 
 $(B)/load: $(B)/tests/load/load.o

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * exact [n] [seed]: compares sinusoids with MPFR and counts what is not rounded right.
+ * exact [n] [seed]: compares sinusoids, and rotations (exact_rope.c), with MPFR and counts what is not
+ * rounded right.
  *
  * The reference shares nothing with the library: the frequency is a power in 640 bits, the position is
  * scale*p + offset in 4096 bits, and MPFR rounds sin and cos of their product once to each element type,
@@ -13,32 +14,26 @@
  *
  * float32, float16 and bfloat16 must have the very bits of the reference, float64 must be within 1 ulp.
  */
-#include "posenc.h"
+#include "exact.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <mpfr.h>
-
 #define PREC_FREQUENCY 640
 #define PREC_POSITION  4096
 
 /* ---- Random numbers ------------------------------------------------------------------------------------ */
 
-struct random {
-    uint64_t state;
-};
-
-static uint64_t random_bits(struct random *r) { /* splitmix64 */
+uint64_t random_bits(struct random *r) { /* splitmix64 */
     uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     return z ^ z >> 31;
 }
 
-static size_t random_below(struct random *r, size_t n) {
+size_t random_below(struct random *r, size_t n) {
     return (size_t)(random_bits(r) % n);
 }
 
@@ -49,11 +44,6 @@ struct setup {
     double base, scale, offset;
     bool padded;
     double padding;
-};
-
-struct counts {
-    long checked[PE_DTYPE_COUNT], wrong[PE_DTYPE_COUNT];
-    double worst; /* float64, in ulp */
 };
 
 struct bench {
@@ -168,12 +158,12 @@ static const struct {
     [PE_DTYPE_BF16] = {8, -132, 128},
 };
 
-/* sin or cos of b->angle, rounded once to the element type. */
-static double reference_value(struct bench *b, enum pe_dtype dtype, bool is_cos) {
-    mpfr_t v;
+int exact_bits(enum pe_dtype dtype) {
+    return formats[dtype].bits;
+}
+
+double exact_number(mpfr_ptr v, int ternary, enum pe_dtype dtype) {
     mpfr_exp_t low = mpfr_get_emin(), high = mpfr_get_emax();
-    mpfr_init2(v, formats[dtype].bits);
-    int ternary = is_cos ? mpfr_cos(v, b->angle, MPFR_RNDN) : mpfr_sin(v, b->angle, MPFR_RNDN);
     mpfr_set_emin(formats[dtype].exponent_min);
     mpfr_set_emax(formats[dtype].exponent_max);
     ternary = mpfr_check_range(v, ternary, MPFR_RNDN);
@@ -181,6 +171,15 @@ static double reference_value(struct bench *b, enum pe_dtype dtype, bool is_cos)
     double value = mpfr_get_d(v, MPFR_RNDN);
     mpfr_set_emin(low);
     mpfr_set_emax(high);
+    return value;
+}
+
+/* sin or cos of b->angle, rounded once to the element type. */
+static double reference_value(struct bench *b, enum pe_dtype dtype, bool is_cos) {
+    mpfr_t v;
+    mpfr_init2(v, formats[dtype].bits);
+    int ternary = is_cos ? mpfr_cos(v, b->angle, MPFR_RNDN) : mpfr_sin(v, b->angle, MPFR_RNDN);
+    double value = exact_number(v, ternary, dtype);
     mpfr_clear(v);
     return value;
 }
@@ -204,6 +203,14 @@ static bool same_bits(double a, double b) {
     return i == j;
 }
 
+bool exact_compare(struct counts *counts, enum pe_dtype dtype, double got, double want) {
+    double distance = dtype == PE_DTYPE_F64 ? ulps(got, want) : 0;
+    bool right = dtype == PE_DTYPE_F64 ? distance <= 1 : same_bits(got, want);
+    counts->checked[dtype]++;
+    counts->worst = fmax(counts->worst, distance);
+    return !right && counts->wrong[dtype]++ < 5;
+}
+
 static void complain(const struct bench *b, double p, int column, enum pe_dtype dtype, double got,
                      double want) {
     const struct setup *s = &b->setup;
@@ -218,11 +225,7 @@ static void compare(struct bench *b, double p, int column, enum pe_dtype dtype, 
     double got;
     const char *at = (const char *)b->row + (size_t)column * pe_dtype_size(dtype);
     pe_dtype_load(dtype, at, 1, &got);
-    double distance = dtype == PE_DTYPE_F64 ? ulps(got, want) : 0;
-    bool right = dtype == PE_DTYPE_F64 ? distance <= 1 : same_bits(got, want);
-    b->counts.checked[dtype]++;
-    b->counts.worst = fmax(b->counts.worst, distance);
-    if (!right && b->counts.wrong[dtype]++ < 5) {
+    if (exact_compare(&b->counts, dtype, got, want)) {
         complain(b, p, column, dtype, got, want);
     }
 }
@@ -271,8 +274,7 @@ static struct setup random_setup(struct random *r) {
     return s;
 }
 
-/* Whole numbers of every size up to 2^53, small ones, fractions, tiny numbers; either sign. */
-static double random_position(struct random *r) {
+double random_position(struct random *r) {
     uint64_t bits = random_bits(r) >> 11;
     double sign = random_bits(r) & 1 ? -1 : 1;
     switch (random_below(r, 8)) {
@@ -369,6 +371,7 @@ int main(int argc, char **argv) {
     mpfr_init2(b.angle, PREC_FREQUENCY);
     check_near_zero(&b);
     check_random(&b, &r, n);
+    exact_rope(&b.counts, &r, n / 2);
     for (enum pe_dtype dtype = PE_DTYPE_F64; dtype < PE_DTYPE_COUNT; dtype++) {
         printf("%-8s %ld values, %ld wrong\n", pe_dtype_name(dtype), b.counts.checked[dtype],
                b.counts.wrong[dtype]);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the two halves of `exact` share: random numbers, rounding by MPFR, and counts.
+ */
+#ifndef EXACT_H
+#define EXACT_H
+
+#include "posenc.h"
+
+#include <mpfr.h>
+
+struct random {
+    uint64_t state;
+};
+uint64_t random_bits(struct random *r);
+size_t random_below(struct random *r, size_t n);
+/* Whole numbers of every size up to 2^53, small ones, fractions, tiny numbers; either sign. */
+double random_position(struct random *r);
+
+struct counts {
+    long checked[PE_DTYPE_COUNT], wrong[PE_DTYPE_COUNT];
+    double worst; /* float64, in ulp */
+};
+
+/* The mantissa's bits of an element type. */
+int exact_bits(enum pe_dtype dtype);
+/* v, which was rounded to as many bits with this ternary value, as a number of the type: subnormals and
+ * infinity. */
+double exact_number(mpfr_ptr v, int ternary, enum pe_dtype dtype);
+/* Counts a number: bits must be equal, of float64 neighbours are. Returns whether to complain. */
+bool exact_compare(struct counts *counts, enum pe_dtype dtype, double got, double want);
+
+/* exact_rope.c */
+void exact_rope(struct counts *counts, struct random *r, long n);
+
+#endif
