@@ -88,7 +88,7 @@ static const struct pe_field fields[] = {
         {PE_FIELD(rope, layer_type),
          .doc = "Of hf_config: which layers, where they differ: full_attention or sliding_attention."},
     [ROPE_GGML] =
-        {PE_FIELD(rope, ggml), .fields = rope_ggml_fields, .n_fields = ROPE_GGML_N_FIELDS,
+        {PE_FIELD(rope, ggml), .fields = pe_rope_ggml_fields, .n_fields = ROPE_GGML_N_FIELDS,
          .object_size = sizeof(struct rope_ggml),
          .doc = "ggml's arguments of rope, which say the base, the layout, the sections and the scaling."},
     [ROPE_ARITHMETIC] = {PE_FIELD(rope, arithmetic), .choices = pe_arithmetic_choices, .def = "exact",
@@ -194,10 +194,10 @@ static int one_of_check(const struct rope *params, struct pe_error *err) {
 static int adopt(void *data, struct pe_error *err) {
     struct rope *params = data;
     if (params->ggml) {
-        return rope_ggml_adopt(params, err);
+        return pe_rope_ggml_adopt(params, err);
     }
     if (params->hf_config.n) {
-        return rope_config_adopt(params, err);
+        return pe_rope_config_adopt(params, err);
     }
     return params->layer_type
                ? pe_fail(err, PE_ERR_CONFLICT, "layer_type", "is of hf_config, which is not given")

@@ -197,15 +197,16 @@ struct rope_source {
     double part;              /* of the head that turns; 0 = not said */
 };
 /* Of ROPE_HEAD_DIM, ROPE_ROTARY_DIM or ROPE_QK_HEAD_DIM. */
-int rope_adopt_whole(struct rope *params, const struct rope_source *source, int field, int64_t value,
-                     struct pe_error *err);
-int rope_adopt_base(struct rope *params, const struct rope_source *source, double base, struct pe_error *err);
-int rope_adopt_layout(struct rope *params, const struct rope_source *source, int layout,
-                      struct pe_error *err);
-int rope_adopt_sections(struct rope *params, const struct rope_source *source, const struct pe_ints *sections,
-                        int layout, struct pe_error *err);
-int rope_adopt_scaling(struct rope *params, const struct rope_source *source, const struct rope_scaling *told,
+int pe_rope_adopt_whole(struct rope *params, const struct rope_source *source, int field, int64_t value,
+                        struct pe_error *err);
+int pe_rope_adopt_base(struct rope *params, const struct rope_source *source, double base,
                        struct pe_error *err);
+int pe_rope_adopt_layout(struct rope *params, const struct rope_source *source, int layout,
+                         struct pe_error *err);
+int pe_rope_adopt_sections(struct rope *params, const struct rope_source *source,
+                           const struct pe_ints *sections, int layout, struct pe_error *err);
+int pe_rope_adopt_scaling(struct rope *params, const struct rope_source *source,
+                          const struct rope_scaling *told, struct pe_error *err);
 
 /* rope_ggml.c: sets the fields that ggml says. May be called again. */
 struct rope_ggml {
@@ -216,10 +217,10 @@ struct rope_ggml {
     struct pe_ints sections;
 };
 #define ROPE_GGML_N_FIELDS 10
-extern const struct pe_field rope_ggml_fields[ROPE_GGML_N_FIELDS];
-int rope_ggml_adopt(struct rope *params, struct pe_error *err);
+extern const struct pe_field pe_rope_ggml_fields[ROPE_GGML_N_FIELDS];
+int pe_rope_ggml_adopt(struct rope *params, struct pe_error *err);
 
 /* rope_config.c: sets the fields that hf_config says. May be called again. */
-int rope_config_adopt(struct rope *params, struct pe_error *err);
+int pe_rope_config_adopt(struct rope *params, struct pe_error *err);
 
 #endif

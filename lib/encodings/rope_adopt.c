@@ -12,8 +12,8 @@ static void give(struct rope *params, int field) {
     params->given |= UINT64_C(1) << field;
 }
 
-int rope_adopt_whole(struct rope *params, const struct rope_source *source, int field, int64_t value,
-                     struct pe_error *err) {
+int pe_rope_adopt_whole(struct rope *params, const struct rope_source *source, int field, int64_t value,
+                        struct pe_error *err) {
     static const char *const names[] = {
         [ROPE_HEAD_DIM] = "head_dim", [ROPE_ROTARY_DIM] = "rotary_dim", [ROPE_QK_HEAD_DIM] = "qk_head_dim"};
     int64_t *member = field == ROPE_HEAD_DIM     ? &params->head_dim
@@ -28,8 +28,8 @@ int rope_adopt_whole(struct rope *params, const struct rope_source *source, int 
     return PE_OK;
 }
 
-int rope_adopt_base(struct rope *params, const struct rope_source *source, double base,
-                    struct pe_error *err) {
+int pe_rope_adopt_base(struct rope *params, const struct rope_source *source, double base,
+                       struct pe_error *err) {
     if (rope_given(params, ROPE_BASE) && params->base != base) {
         return pe_fail(err, PE_ERR_CONFLICT, "base", "is %.17g, but %s gives %.17g", params->base,
                        source->name, base);
@@ -39,8 +39,8 @@ int rope_adopt_base(struct rope *params, const struct rope_source *source, doubl
     return PE_OK;
 }
 
-int rope_adopt_layout(struct rope *params, const struct rope_source *source, int layout,
-                      struct pe_error *err) {
+int pe_rope_adopt_layout(struct rope *params, const struct rope_source *source, int layout,
+                         struct pe_error *err) {
     static const char *const names[] = {
         [ROPE_LAYOUT_HALVES] = "halves", [ROPE_LAYOUT_INTERLEAVED] = "interleaved"};
     if (params->layout != 0 && params->layout != layout) {
@@ -52,8 +52,8 @@ int rope_adopt_layout(struct rope *params, const struct rope_source *source, int
     return PE_OK;
 }
 
-int rope_adopt_sections(struct rope *params, const struct rope_source *source, const struct pe_ints *sections,
-                        int layout, struct pe_error *err) {
+int pe_rope_adopt_sections(struct rope *params, const struct rope_source *source,
+                           const struct pe_ints *sections, int layout, struct pe_error *err) {
     const struct pe_ints *own = &params->sections;
     if (rope_given(params, ROPE_SECTIONS) &&
         (own->n != sections->n || memcmp(own->v, sections->v, own->n * sizeof *own->v) != 0)) {
@@ -139,8 +139,8 @@ static int scaling_agrees(const struct rope *params, const struct rope_source *s
     return PE_OK;
 }
 
-int rope_adopt_scaling(struct rope *params, const struct rope_source *source, const struct rope_scaling *told,
-                       struct pe_error *err) {
+int pe_rope_adopt_scaling(struct rope *params, const struct rope_source *source,
+                          const struct rope_scaling *told, struct pe_error *err) {
     bool own = params->scaling && params->scaling != &params->adopted;
     if (own && scaling_agrees(params, source, told, err)) {
         return err->code;

@@ -20,7 +20,7 @@
 
 /* ---- Items --------------------------------------------------------------------------------------------- */
 
-struct pe_config_item *rope_config_item(const struct pe_config *config, const char *path) {
+struct pe_config_item *pe_rope_config_item(const struct pe_config *config, const char *path) {
     for (size_t i = 0; i < config->n; i++) {
         if (strcmp(config->items[i].key, path) == 0) {
             return &config->items[i];
@@ -29,22 +29,22 @@ struct pe_config_item *rope_config_item(const struct pe_config *config, const ch
     return NULL;
 }
 
-struct pe_config_item *rope_config_find(const struct rope_reading *reading, const char *prefix,
-                                        const char *key) {
+struct pe_config_item *pe_rope_config_find(const struct rope_reading *reading, const char *prefix,
+                                           const char *key) {
     char path[ROPE_CONFIG_PATH];
     snprintf(path, sizeof path, "%s%s%s", reading->within, prefix, key);
-    struct pe_config_item *item = rope_config_item(reading->config, path);
+    struct pe_config_item *item = pe_rope_config_item(reading->config, path);
     return item && item->kind == PE_CONFIG_NULL ? NULL : item;
 }
 
-void rope_config_use(struct pe_config_item *item) {
+void pe_rope_config_use(struct pe_config_item *item) {
     if (item) {
         item->used = true;
     }
 }
 
-int rope_config_fail(const struct pe_config_item *item, enum pe_code code, struct pe_error *err,
-                     const char *format, ...) {
+int pe_rope_config_fail(const struct pe_config_item *item, int code, struct pe_error *err, const char *format,
+                        ...) {
     char path[ROPE_CONFIG_PATH], text[240];
     va_list args;
     va_start(args, format);
@@ -54,21 +54,21 @@ int rope_config_fail(const struct pe_config_item *item, enum pe_code code, struc
     return pe_fail(err, code, path, "%s", text);
 }
 
-int rope_config_missing(const struct rope_reading *reading, const char *prefix, const char *key,
-                        const char *why, struct pe_error *err) {
+int pe_rope_config_missing(const struct rope_reading *reading, const char *prefix, const char *key,
+                           const char *why, struct pe_error *err) {
     char path[ROPE_CONFIG_PATH];
     snprintf(path, sizeof path, "hf_config.%s%s%s", reading->within, prefix, key);
     return pe_fail(err, PE_ERR_MISSING, path, "is missing, %s", why);
 }
 
-int rope_config_number(const struct rope_reading *reading, const char *prefix, const char *key,
-                       double fallback, struct rope_figure *out, struct pe_error *err) {
-    *out = (struct rope_figure){fallback, key ? rope_config_find(reading, prefix, key) : NULL};
+int pe_rope_config_number(const struct rope_reading *reading, const char *prefix, const char *key,
+                          double fallback, struct rope_figure *out, struct pe_error *err) {
+    *out = (struct rope_figure){fallback, key ? pe_rope_config_find(reading, prefix, key) : NULL};
     if (!out->item) {
         return PE_OK;
     }
     if (out->item->kind != PE_CONFIG_NUMBER) {
-        return rope_config_fail(out->item, PE_ERR_TYPE, err, "must be a number");
+        return pe_rope_config_fail(out->item, PE_ERR_TYPE, err, "must be a number");
     }
     out->value = out->item->number;
     return PE_OK;
@@ -79,12 +79,12 @@ int rope_config_number(const struct rope_reading *reading, const char *prefix, c
 /* A whole number from 1 to 65536, as the fields of widths have it. */
 static int whole_read(const struct rope_reading *reading, const char *key, double fallback,
                       struct rope_figure *out, struct pe_error *err) {
-    if (rope_config_number(reading, "", key, fallback, out, err)) {
+    if (pe_rope_config_number(reading, "", key, fallback, out, err)) {
         return err->code;
     }
     if (out->item && !(out->value >= 1 && out->value <= 65536 && out->value == floor(out->value))) {
-        return rope_config_fail(out->item, PE_ERR_RANGE, err,
-                                "got %.17g, allowed are whole numbers from 1 to 65536", out->value);
+        return pe_rope_config_fail(out->item, PE_ERR_RANGE, err,
+                                   "got %.17g, allowed are whole numbers from 1 to 65536", out->value);
     }
     return PE_OK;
 }
@@ -100,7 +100,7 @@ static int head_read(const struct rope_reading *reading, struct rope_figure *hea
         return err->code;
     }
     if (head->value > 0) {
-        rope_config_use(head->item);
+        pe_rope_config_use(head->item);
         return PE_OK;
     }
     if (whole_read(reading, family->hidden, 0, &hidden, err) ||
@@ -109,32 +109,33 @@ static int head_read(const struct rope_reading *reading, struct rope_figure *hea
     }
     if (!hidden.item || !heads.item) {
         const char *key = !family->hidden ? family->head_dim : !hidden.item ? family->hidden : family->heads;
-        return rope_config_missing(reading, "", key, "the width of a head follows from it", err);
+        return pe_rope_config_missing(reading, "", key, "the width of a head follows from it", err);
     }
     *head = (struct rope_figure){floor(hidden.value / heads.value), hidden.item};
-    rope_config_use(hidden.item);
-    rope_config_use(heads.item);
-    return head->value < 2 ? rope_config_fail(hidden.item, PE_ERR_RANGE, err,
-                                              "makes heads of width %g with %g heads, allowed is 2 and more",
-                                              head->value, heads.value)
-                           : PE_OK;
+    pe_rope_config_use(hidden.item);
+    pe_rope_config_use(heads.item);
+    return head->value < 2
+               ? pe_rope_config_fail(hidden.item, PE_ERR_RANGE, err,
+                                     "makes heads of width %g with %g heads, allowed is 2 and more",
+                                     head->value, heads.value)
+               : PE_OK;
 }
 
 /* The part of the head that turns. Within the scaling it wins. */
 static int part_read(const struct rope_reading *reading, struct rope_figure *part, struct pe_error *err) {
     const struct rope_family *family = reading->family;
-    if (rope_config_number(reading, "", family->partial, family->default_partial, part, err)) {
+    if (pe_rope_config_number(reading, "", family->partial, family->default_partial, part, err)) {
         return err->code;
     }
     struct rope_figure outer = *part;
     if (reading->scaling[0] &&
-        rope_config_number(reading, reading->scaling, "partial_rotary_factor", part->value, part, err)) {
+        pe_rope_config_number(reading, reading->scaling, "partial_rotary_factor", part->value, part, err)) {
         return err->code;
     }
     part->item = part->item ? part->item : outer.item;
     if (part->item && !(part->value > 0 && part->value <= 1)) {
-        return rope_config_fail(part->item, PE_ERR_RANGE, err, "got %.17g, allowed is above 0 up to 1",
-                                part->value);
+        return pe_rope_config_fail(part->item, PE_ERR_RANGE, err, "got %.17g, allowed is above 0 up to 1",
+                                   part->value);
     }
     return PE_OK;
 }
@@ -143,12 +144,12 @@ static int rotary_check(const struct rope_figure *rotary, const struct rope_figu
                         const struct rope_figure *part, struct pe_error *err) {
     const struct pe_config_item *item = rotary->item ? rotary->item : part->item ? part->item : head->item;
     bool wrong = rotary->value < 2 || rotary->value > head->value || fmod(rotary->value, 2) != 0;
-    return wrong && item
-               ? rope_config_fail(item, PE_ERR_RANGE, err,
-                                  "lets %g columns of a head of width %g turn, allowed are even numbers from "
-                                  "2: columns turn in pairs",
-                                  rotary->value, head->value)
-               : PE_OK;
+    return wrong && item ? pe_rope_config_fail(
+                               item, PE_ERR_RANGE, err,
+                               "lets %g columns of a head of width %g turn, allowed are even numbers from "
+                               "2: columns turn in pairs",
+                               rotary->value, head->value)
+                         : PE_OK;
 }
 
 /* rotary_dim, and whether the field partial_rotary_factor agrees. */
@@ -160,7 +161,7 @@ static int adopt_rotary(const struct rope_reading *reading, struct rope *params,
     }
     bool by_part = !rotary.item;
     rotary.value = by_part ? floor(head->value * part->value) : rotary.value;
-    rope_config_use(by_part ? part->item : rotary.item);
+    pe_rope_config_use(by_part ? part->item : rotary.item);
     if (rotary_check(&rotary, head, part, err)) {
         return err->code;
     }
@@ -172,7 +173,7 @@ static int adopt_rotary(const struct rope_reading *reading, struct rope *params,
                        rotary.value, head->value);
     }
     double width = rope_scaling_keeps_width(reading->type) ? head->value : rotary.value;
-    return rope_adopt_whole(params, &reading->source, ROPE_ROTARY_DIM, (int64_t)width, err);
+    return pe_rope_adopt_whole(params, &reading->source, ROPE_ROTARY_DIM, (int64_t)width, err);
 }
 
 /* What the softmax takes the root of. */
@@ -182,75 +183,75 @@ static int adopt_root(const struct rope_reading *reading, struct rope *params, d
     struct rope_figure nope, root, scale;
     if (whole_read(reading, family->nope, 0, &nope, err) ||
         whole_read(reading, family->root, family->default_root, &root, err) ||
-        rope_config_number(reading, "", family->multiplier, 1, &scale, err)) {
+        pe_rope_config_number(reading, "", family->multiplier, 1, &scale, err)) {
         return err->code;
     }
     double value = root.value;
     if (family->nope && !nope.item) {
-        return rope_config_missing(reading, "", family->nope, "the scale of the softmax follows from it",
-                                   err);
+        return pe_rope_config_missing(reading, "", family->nope, "the scale of the softmax follows from it",
+                                      err);
     }
     if (family->nope) {
         value = head + nope.value;
         if (value > 65536) {
-            return rope_config_fail(nope.item, PE_ERR_RANGE, err,
-                                    "makes queries of width %g, allowed is at most 65536", value);
+            return pe_rope_config_fail(nope.item, PE_ERR_RANGE, err,
+                                       "makes queries of width %g, allowed is at most 65536", value);
         }
     } else if (family->multiplier) {
         value = scale.value >= 1.0 / 256 ? nearbyint(1 / (scale.value * scale.value)) : 0;
         if (!(value >= 1 && value <= 65536 && 1 / sqrt(value) == scale.value)) {
-            return rope_config_fail(scale.item, PE_ERR_RANGE, err,
-                                    "got %.17g, allowed is 1/sqrt(n) of a whole number n from 1 to 65536",
-                                    scale.value);
+            return pe_rope_config_fail(scale.item, PE_ERR_RANGE, err,
+                                       "got %.17g, allowed is 1/sqrt(n) of a whole number n from 1 to 65536",
+                                       scale.value);
         }
     }
-    rope_config_use(nope.item);
-    rope_config_use(root.item);
-    rope_config_use(scale.item);
+    pe_rope_config_use(nope.item);
+    pe_rope_config_use(root.item);
+    pe_rope_config_use(scale.item);
     return value == 0 ? PE_OK
-                      : rope_adopt_whole(params, &reading->source, ROPE_QK_HEAD_DIM, (int64_t)value, err);
+                      : pe_rope_adopt_whole(params, &reading->source, ROPE_QK_HEAD_DIM, (int64_t)value, err);
 }
 
 static int adopt_base(const struct rope_reading *reading, struct rope *params, struct pe_error *err) {
     const struct rope_layer *layer = reading->layer;
     struct rope_figure base, within = {0};
-    if (rope_config_number(reading, "", layer ? layer->base : reading->family->base,
-                           layer ? layer->default_base : reading->family->default_base, &base, err) ||
+    if (pe_rope_config_number(reading, "", layer ? layer->base : reading->family->base,
+                              layer ? layer->default_base : reading->family->default_base, &base, err) ||
         (reading->scaling[0] &&
-         rope_config_number(reading, reading->scaling, "rope_theta", 0, &within, err))) {
+         pe_rope_config_number(reading, reading->scaling, "rope_theta", 0, &within, err))) {
         return err->code;
     }
     base = within.item ? within : base;
     if (base.item && !(base.value >= 1 && base.value <= 1e300)) {
-        return rope_config_fail(base.item, PE_ERR_RANGE, err, "got %.17g, allowed is 1 to 1e+300",
-                                base.value);
+        return pe_rope_config_fail(base.item, PE_ERR_RANGE, err, "got %.17g, allowed is 1 to 1e+300",
+                                   base.value);
     }
-    rope_config_use(base.item);
-    return rope_adopt_base(params, &reading->source, base.value, err);
+    pe_rope_config_use(base.item);
+    return pe_rope_adopt_base(params, &reading->source, base.value, err);
 }
 
 static int adopt_layout(const struct rope_reading *reading, struct rope *params, struct pe_error *err) {
     const struct rope_family *family = reading->family;
     struct pe_config_item *item =
-        family->interleave ? rope_config_find(reading, "", family->interleave) : NULL;
+        family->interleave ? pe_rope_config_find(reading, "", family->interleave) : NULL;
     if (item && item->kind != PE_CONFIG_BOOL) {
-        return rope_config_fail(item, PE_ERR_TYPE, err, "must be true or false");
+        return pe_rope_config_fail(item, PE_ERR_TYPE, err, "must be true or false");
     }
-    rope_config_use(item);
-    return rope_adopt_layout(params, &reading->source,
-                             item && !item->flag ? ROPE_LAYOUT_HALVES : family->layout, err);
+    pe_rope_config_use(item);
+    return pe_rope_adopt_layout(params, &reading->source,
+                                item && !item->flag ? ROPE_LAYOUT_HALVES : family->layout, err);
 }
 
-int rope_config_adopt(struct rope *params, struct pe_error *err) {
+int pe_rope_config_adopt(struct rope *params, struct pe_error *err) {
     struct rope_reading reading = {.config = &params->hf_config};
     struct rope_figure head, part;
-    if (rope_config_family(&reading, err) || rope_config_layer(&reading, params->layer_type, err) ||
-        rope_config_type(&reading, err) || adopt_layout(&reading, params, err) ||
+    if (pe_rope_config_family(&reading, err) || pe_rope_config_layer(&reading, params->layer_type, err) ||
+        pe_rope_config_type(&reading, err) || adopt_layout(&reading, params, err) ||
         head_read(&reading, &head, err) ||
-        rope_adopt_whole(params, &reading.source, ROPE_HEAD_DIM, (int64_t)head.value, err) ||
+        pe_rope_adopt_whole(params, &reading.source, ROPE_HEAD_DIM, (int64_t)head.value, err) ||
         adopt_root(&reading, params, head.value, err) || adopt_base(&reading, params, err) ||
         adopt_rotary(&reading, params, &head, &part, err) ||
-        rope_config_scaling(&reading, params, &part, err)) {
+        pe_rope_config_scaling(&reading, params, &part, err)) {
         return err->code;
     }
     return PE_OK;

@@ -36,9 +36,9 @@ struct rope_family {
     struct rope_layer layers[2];
 };
 
-const struct rope_family *rope_family_find(const char *model_type);
+const struct rope_family *pe_rope_family_find(const char *model_type);
 /* All of them, by commas. */
-const char *rope_family_names(char *out, size_t size);
+const char *pe_rope_family_names(char *out, size_t size);
 
 #define ROPE_CONFIG_PATH 200
 
@@ -61,28 +61,28 @@ struct rope_figure {
 };
 
 /* The item at a whole path, whatever it holds; NULL where it is not there. */
-struct pe_config_item *rope_config_item(const struct pe_config *config, const char *path);
+struct pe_config_item *pe_rope_config_item(const struct pe_config *config, const char *path);
 /* The item of a key below `prefix` ("" or reading->scaling); NULL where it is not there, or null. It is not
  * yet marked as used: whoever lets its value take part does that. */
-struct pe_config_item *rope_config_find(const struct rope_reading *reading, const char *prefix,
-                                        const char *key);
-int rope_config_number(const struct rope_reading *reading, const char *prefix, const char *key,
-                       double fallback, struct rope_figure *out, struct pe_error *err);
-void rope_config_use(struct pe_config_item *item); /* NULL is passed over */
-int rope_config_fail(const struct pe_config_item *item, enum pe_code code, struct pe_error *err,
-                     const char *format, ...) PE_PRINTF(4, 5);
-int rope_config_missing(const struct rope_reading *reading, const char *prefix, const char *key,
-                        const char *why, struct pe_error *err);
+struct pe_config_item *pe_rope_config_find(const struct rope_reading *reading, const char *prefix,
+                                           const char *key);
+int pe_rope_config_number(const struct rope_reading *reading, const char *prefix, const char *key,
+                          double fallback, struct rope_figure *out, struct pe_error *err);
+void pe_rope_config_use(struct pe_config_item *item); /* NULL is passed over */
+int pe_rope_config_fail(const struct pe_config_item *item, int code, struct pe_error *err, const char *format,
+                        ...) PE_PRINTF(4, 5);
+int pe_rope_config_missing(const struct rope_reading *reading, const char *prefix, const char *key,
+                           const char *why, struct pe_error *err);
 
 /* rope_config_layers.c: reading->family and within; then, of the layers of this type (NULL = not told), layer
  * and scaling. */
-int rope_config_family(struct rope_reading *reading, struct pe_error *err);
-int rope_config_layer(struct rope_reading *reading, const char *type, struct pe_error *err);
+int pe_rope_config_family(struct rope_reading *reading, struct pe_error *err);
+int pe_rope_config_layer(struct rope_reading *reading, const char *type, struct pe_error *err);
 
 /* rope_config_scaling.c: reading->type; then the sections, and the scaling into params->adopted. `part` is
  * the part that turns. */
-int rope_config_type(struct rope_reading *reading, struct pe_error *err);
-int rope_config_scaling(struct rope_reading *reading, struct rope *params, struct rope_figure *part,
-                        struct pe_error *err);
+int pe_rope_config_type(struct rope_reading *reading, struct pe_error *err);
+int pe_rope_config_scaling(struct rope_reading *reading, struct rope *params, struct rope_figure *part,
+                           struct pe_error *err);
 
 #endif

@@ -25,11 +25,11 @@ static bool has_prefix(const struct rope_reading *reading, const char *prefix) {
 
 /* ---- The model ----------------------------------------------------------------------------------------- */
 
-int rope_config_family(struct rope_reading *reading, struct pe_error *err) {
+int pe_rope_config_family(struct rope_reading *reading, struct pe_error *err) {
     reading->within = "";
     bool nested = has_prefix(reading, "text_config.");
-    struct pe_config_item *outer = rope_config_find(reading, "", "model_type");
-    struct pe_config_item *inner = rope_config_find(reading, "text_config.", "model_type");
+    struct pe_config_item *outer = pe_rope_config_find(reading, "", "model_type");
+    struct pe_config_item *inner = pe_rope_config_find(reading, "text_config.", "model_type");
     struct pe_config_item *item = inner ? inner : outer;
     reading->within = nested ? "text_config." : "";
     if (!item) {
@@ -37,16 +37,16 @@ int rope_config_family(struct rope_reading *reading, struct pe_error *err) {
                        "is missing, it tells how the rest is read");
     }
     if (item->kind != PE_CONFIG_TEXT) {
-        return rope_config_fail(item, PE_ERR_TYPE, err, "must be a string");
+        return pe_rope_config_fail(item, PE_ERR_TYPE, err, "must be a string");
     }
-    reading->family = rope_family_find(item->text);
+    reading->family = pe_rope_family_find(item->text);
     if (!reading->family) {
         char path[ROPE_CONFIG_PATH], names[440];
         snprintf(path, sizeof path, "hf_config.%s", item->key);
         return pe_fail(err, PE_ERR_UNKNOWN_NAME, path, "\"%.40s\" is not known, known are %s", item->text,
-                       rope_family_names(names, sizeof names));
+                       pe_rope_family_names(names, sizeof names));
     }
-    rope_config_use(item);
+    pe_rope_config_use(item);
     reading->source = (struct rope_source){.name = "hf_config"};
     snprintf(reading->model, sizeof reading->model, "model_type %s", reading->family->model_type);
     reading->source.model = reading->model;
@@ -124,13 +124,13 @@ static int scaling_find(struct rope_reading *reading, struct pe_error *err) {
     char path[ROPE_CONFIG_PATH];
     snprintf(path, sizeof path, "%srope_scaling", reading->within);
     if (for_these) {
-        rope_config_use(rope_config_item(reading->config, path)); /* null: there is none */
+        pe_rope_config_use(pe_rope_config_item(reading->config, path)); /* null: there is none */
     }
     return PE_OK;
 }
 
 /* Which layers, and where their scaling is. */
-int rope_config_layer(struct rope_reading *reading, const char *type, struct pe_error *err) {
+int pe_rope_config_layer(struct rope_reading *reading, const char *type, struct pe_error *err) {
     const struct rope_layer *layers = reading->family->layers;
     struct names differing = {.n = 0}, any = {.n = 0};
     names_within(&differing, reading);
@@ -149,8 +149,8 @@ int rope_config_layer(struct rope_reading *reading, const char *type, struct pe_
         return layer_fail(names, type, err);
     }
     if (reading->family->needs_parameters && !by_type) {
-        return rope_config_missing(reading, "", "rope_parameters", "it tells what each type of layers does",
-                                   err);
+        return pe_rope_config_missing(reading, "", "rope_parameters",
+                                      "it tells what each type of layers does", err);
     }
     if (!by_type) {
         return scaling_find(reading, err);

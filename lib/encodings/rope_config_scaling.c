@@ -47,37 +47,37 @@ static bool is_common(int key) {
 /* An object without a type may only hold what every type has. */
 static int untyped(struct rope_reading *reading, struct pe_error *err) {
     for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
-        if (!is_common(key) && rope_config_find(reading, reading->scaling, FIELDS[key].name)) {
-            return rope_config_missing(reading, reading->scaling, "rope_type",
-                                       "it tells how the rest is read", err);
+        if (!is_common(key) && pe_rope_config_find(reading, reading->scaling, FIELDS[key].name)) {
+            return pe_rope_config_missing(reading, reading->scaling, "rope_type",
+                                          "it tells how the rest is read", err);
         }
     }
     return PE_OK;
 }
 
-int rope_config_type(struct rope_reading *reading, struct pe_error *err) {
+int pe_rope_config_type(struct rope_reading *reading, struct pe_error *err) {
     reading->type = ROPE_TYPE_DEFAULT;
     if (!reading->scaling[0]) {
         return PE_OK;
     }
-    struct pe_config_item *item = rope_config_find(reading, reading->scaling, "rope_type");
-    item = item ? item : rope_config_find(reading, reading->scaling, "type");
+    struct pe_config_item *item = pe_rope_config_find(reading, reading->scaling, "rope_type");
+    item = item ? item : pe_rope_config_find(reading, reading->scaling, "type");
     if (!item) {
         return untyped(reading, err);
     }
     if (item->kind != PE_CONFIG_TEXT) {
-        return rope_config_fail(item, PE_ERR_TYPE, err, "must be a string");
+        return pe_rope_config_fail(item, PE_ERR_TYPE, err, "must be a string");
     }
     reading->type = type_named(item->text);
     if (reading->type == 0) {
-        return rope_config_fail(
+        return pe_rope_config_fail(
             item, PE_ERR_CHOICE, err,
             "must be default, linear, dynamic, proportional, yarn, longrope (su), llama3, mrope or "
             "ntk, got \"%.40s\"",
             item->text);
     }
     reading->is_mrope = strcmp(item->text, "mrope") == 0;
-    rope_config_use(item);
+    pe_rope_config_use(item);
     return PE_OK;
 }
 
@@ -91,28 +91,29 @@ static int section_list(const struct pe_config_item *item, struct pe_ints *out, 
         good = value >= 0 && value <= 32768 && value == floor(value);
         out->v[out->n++] = good ? (int64_t)value : 0;
     }
-    return good ? PE_OK : rope_config_fail(item, PE_ERR_TYPE, err, "must be a short list of whole numbers");
+    return good ? PE_OK
+                : pe_rope_config_fail(item, PE_ERR_TYPE, err, "must be a short list of whole numbers");
 }
 
 static int adopt_sections(const struct rope_reading *reading, struct rope *params, struct pe_error *err) {
-    struct pe_config_item *item = rope_config_find(reading, reading->scaling, "mrope_section");
-    struct pe_config_item *flag = rope_config_find(reading, reading->scaling, "mrope_interleaved");
+    struct pe_config_item *item = pe_rope_config_find(reading, reading->scaling, "mrope_section");
+    struct pe_config_item *flag = pe_rope_config_find(reading, reading->scaling, "mrope_interleaved");
     struct pe_ints told;
     if (!item) {
-        return reading->is_mrope ? rope_config_missing(reading, reading->scaling, "mrope_section",
-                                                       "type mrope needs it", err)
+        return reading->is_mrope ? pe_rope_config_missing(reading, reading->scaling, "mrope_section",
+                                                          "type mrope needs it", err)
                                  : PE_OK;
     }
     if (flag && flag->kind != PE_CONFIG_BOOL) {
-        return rope_config_fail(flag, PE_ERR_TYPE, err, "must be true or false");
+        return pe_rope_config_fail(flag, PE_ERR_TYPE, err, "must be true or false");
     }
     if (section_list(item, &told, err)) {
         return err->code;
     }
-    rope_config_use(item);
-    rope_config_use(flag);
-    return rope_adopt_sections(params, &reading->source, &told,
-                               flag && flag->flag ? ROPE_INTERLEAVED : ROPE_CONTIGUOUS, err);
+    pe_rope_config_use(item);
+    pe_rope_config_use(flag);
+    return pe_rope_adopt_sections(params, &reading->source, &told,
+                                  flag && flag->flag ? ROPE_INTERLEAVED : ROPE_CONTIGUOUS, err);
 }
 
 /* ---- Members ------------------------------------------------------------------------------------------- */
@@ -131,10 +132,10 @@ static int member_read(const struct rope_reading *reading, const struct pe_confi
     bool list = row->kind == PE_KIND_TENSOR, flag = row->kind == PE_KIND_BOOL;
     enum pe_config_kind wanted = list ? PE_CONFIG_NUMBERS : flag ? PE_CONFIG_BOOL : PE_CONFIG_NUMBER;
     if (item->kind != wanted) {
-        return rope_config_fail(item, PE_ERR_TYPE, err, "must be %s",
-                                list   ? "a list of numbers"
-                                : flag ? "true or false"
-                                       : "a number");
+        return pe_rope_config_fail(item, PE_ERR_TYPE, err, "must be %s",
+                                   list   ? "a list of numbers"
+                                   : flag ? "true or false"
+                                          : "a number");
     }
     int failed = list   ? pe_field_set_tensor(FIELDS, row, out, item->list, err)
                  : flag ? pe_field_set_bool(FIELDS, row, out, item->flag, err)
@@ -151,7 +152,7 @@ static int members_read(const struct rope_reading *reading, struct rope_scaling 
         const struct pe_field *row = &FIELDS[key];
         bool from_beside = dynamic && key == ROPE_KEY_ORIGINAL;
         bool takes = rope_scaling_takes(reading->type, key) && !from_beside;
-        items[key] = takes ? rope_config_find(reading, reading->scaling, row->name) : NULL;
+        items[key] = takes ? pe_rope_config_find(reading, reading->scaling, row->name) : NULL;
         if (items[key] && member_read(reading, items[key], row, out, err)) {
             return err->code;
         }
@@ -169,8 +170,8 @@ static void settle(const struct rope_reading *reading, struct rope_scaling *scal
         drop(scaling, ROPE_KEY_FACTOR, &scaling->factor);
     }
     if (quotient && !deepseek) {
-        rope_config_use(items[ROPE_KEY_MSCALE]);
-        rope_config_use(items[ROPE_KEY_MSCALE_ALL]);
+        pe_rope_config_use(items[ROPE_KEY_MSCALE]);
+        pe_rope_config_use(items[ROPE_KEY_MSCALE_ALL]);
         scaling->attention_factor = rope_scaling_quotient(scaling);
         scaling->given |= ROPE_BIT(ROPE_KEY_ATTENTION);
     }
@@ -182,7 +183,7 @@ static void settle(const struct rope_reading *reading, struct rope_scaling *scal
     }
     for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
         if (items[key] && (scaling->given >> key & 1)) {
-            rope_config_use(items[key]);
+            pe_rope_config_use(items[key]);
         }
     }
 }
@@ -193,14 +194,14 @@ static void settle(const struct rope_reading *reading, struct rope_scaling *scal
 static int length_beside(const struct rope_reading *reading, const char *key, struct rope_scaling *scaling,
                          struct pe_error *err) {
     struct rope_figure length;
-    if (rope_config_number(reading, "", key, 0, &length, err) || !length.item) {
+    if (pe_rope_config_number(reading, "", key, 0, &length, err) || !length.item) {
         return err->code;
     }
     if (!(length.value >= 2 && length.value <= PE_POSITION_MAX && length.value == floor(length.value))) {
-        return rope_config_fail(length.item, PE_ERR_RANGE, err,
-                                "got %.17g, allowed are whole numbers from 2 to 2^53", length.value);
+        return pe_rope_config_fail(length.item, PE_ERR_RANGE, err,
+                                   "got %.17g, allowed are whole numbers from 2 to 2^53", length.value);
     }
-    rope_config_use(length.item);
+    pe_rope_config_use(length.item);
     scaling->original_max_position_embeddings = (int64_t)length.value;
     scaling->given |= ROPE_BIT(ROPE_KEY_ORIGINAL);
     return PE_OK;
@@ -216,8 +217,8 @@ static int original_complete(const struct rope_reading *reading, struct rope_sca
     if (length_beside(reading, key, scaling, err) || has(scaling, ROPE_KEY_ORIGINAL)) {
         return err->code;
     }
-    return rope_config_missing(reading, dynamic ? "" : reading->scaling, key,
-                               "it is the context of the training, which is not guessed", err);
+    return pe_rope_config_missing(reading, dynamic ? "" : reading->scaling, key,
+                                  "it is the context of the training, which is not guessed", err);
 }
 
 static int factor_complete(const struct rope_reading *reading, struct rope_scaling *scaling,
@@ -228,14 +229,14 @@ static int factor_complete(const struct rope_reading *reading, struct rope_scali
     if (!derives || has(scaling, ROPE_KEY_FACTOR) || (longrope && has(scaling, ROPE_KEY_ATTENTION))) {
         return PE_OK;
     }
-    if (rope_config_number(reading, "", "max_position_embeddings", 0, &most, err)) {
+    if (pe_rope_config_number(reading, "", "max_position_embeddings", 0, &most, err)) {
         return err->code;
     }
     if (!most.item) {
-        return rope_config_missing(reading, reading->scaling, "factor",
-                                   "and so is max_position_embeddings, which it would follow from", err);
+        return pe_rope_config_missing(reading, reading->scaling, "factor",
+                                      "and so is max_position_embeddings, which it would follow from", err);
     }
-    rope_config_use(most.item);
+    pe_rope_config_use(most.item);
     double factor = most.value / (double)scaling->original_max_position_embeddings;
     return pe_field_set_real(FIELDS, &FIELDS[ROPE_KEY_FACTOR], scaling, factor, err)
                ? at_scaling(reading, err)
@@ -246,8 +247,8 @@ static int needs_check(const struct rope_reading *reading, const struct rope_sca
                        struct pe_error *err) {
     for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
         if (rope_scaling_needs(reading->type, key) && !(scaling->given >> key & 1)) {
-            return rope_config_missing(reading, reading->scaling, FIELDS[key].name, "its rope_type needs it",
-                                       err);
+            return pe_rope_config_missing(reading, reading->scaling, FIELDS[key].name,
+                                          "its rope_type needs it", err);
         }
     }
     return PE_OK;
@@ -272,20 +273,20 @@ static int scaling_read(const struct rope_reading *reading, struct rope_scaling 
     }
     settle(reading, out, items);
     if (rope_scaling_keeps_width(out->rope_type)) {
-        rope_config_use(part->item);
+        pe_rope_config_use(part->item);
         out->partial_rotary_factor = part->value;
         out->given |= ROPE_BIT(ROPE_KEY_PARTIAL);
     }
     return PE_OK;
 }
 
-int rope_config_scaling(struct rope_reading *reading, struct rope *params, struct rope_figure *part,
-                        struct pe_error *err) {
+int pe_rope_config_scaling(struct rope_reading *reading, struct rope *params, struct rope_figure *part,
+                           struct pe_error *err) {
     struct rope_scaling told;
     reading->source.part = part->value;
     if ((reading->scaling[0] && adopt_sections(reading, params, err)) ||
         scaling_read(reading, &told, part, err)) {
         return err->code;
     }
-    return rope_adopt_scaling(params, &reading->source, &told, err);
+    return pe_rope_adopt_scaling(params, &reading->source, &told, err);
 }

@@ -79,7 +79,7 @@ static const struct rope_family families[] = {
     {"deepseek_v3", DEEPSEEK},
 };
 
-const struct rope_family *rope_family_find(const char *model_type) {
+const struct rope_family *pe_rope_family_find(const char *model_type) {
     for (size_t i = 0; i < PE_COUNT(families); i++) {
         if (strcmp(families[i].model_type, model_type) == 0) {
             return &families[i];
@@ -88,7 +88,7 @@ const struct rope_family *rope_family_find(const char *model_type) {
     return NULL;
 }
 
-const char *rope_family_names(char *out, size_t size) {
+const char *pe_rope_family_names(char *out, size_t size) {
     for (size_t i = 0, n = 0; i < PE_COUNT(families) && n < size; i++) {
         n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : "", families[i].model_type);
     }

@@ -28,7 +28,7 @@ enum {
 };
 enum { MODE_NORMAL = 0, MODE_NEOX = 2, MODE_MROPE = 8, MODE_VISION = 24, MODE_IMROPE = 40 };
 
-const struct pe_field rope_ggml_fields[ROPE_GGML_N_FIELDS] = {
+const struct pe_field pe_rope_ggml_fields[ROPE_GGML_N_FIELDS] = {
     [ROW_FREQ_BASE] = {PE_FIELD(rope_ggml, freq_base), .min = 1, .max = 1e300, .def = "10000",
                        .doc = "Base of the frequencies."},
     [ROW_FREQ_SCALE] = {PE_FIELD(rope_ggml, freq_scale), .min = 1e-6, .max = 1e3, .def = "1",
@@ -101,11 +101,11 @@ static int adopt_mode(struct rope *params, const struct rope_source *source, con
         return err->code;
     }
     int layout = ggml->mode == MODE_NORMAL ? ROPE_LAYOUT_INTERLEAVED : ROPE_LAYOUT_HALVES;
-    if (is_given(ggml, ROW_MODE) && rope_adopt_layout(params, source, layout, err)) {
+    if (is_given(ggml, ROW_MODE) && pe_rope_adopt_layout(params, source, layout, err)) {
         return err->code;
     }
-    return multi ? rope_adopt_sections(params, source, &ggml->sections,
-                                       ggml->mode == MODE_IMROPE ? ROPE_INTERLEAVED : ROPE_CONTIGUOUS, err)
+    return multi ? pe_rope_adopt_sections(params, source, &ggml->sections,
+                                          ggml->mode == MODE_IMROPE ? ROPE_INTERLEAVED : ROPE_CONTIGUOUS, err)
                  : PE_OK;
 }
 
@@ -138,7 +138,7 @@ static struct rope_scaling scaling_of(const struct rope_ggml *ggml) {
     return scaling;
 }
 
-int rope_ggml_adopt(struct rope *params, struct pe_error *err) {
+int pe_rope_ggml_adopt(struct rope *params, struct pe_error *err) {
     const struct rope_source source = {.name = "ggml", .model = "ggml.mode"};
     const struct rope_ggml *ggml = params->ggml;
     if (params->hf_config.n) {
@@ -151,8 +151,8 @@ int rope_ggml_adopt(struct rope *params, struct pe_error *err) {
                        ggml->ext_factor);
     }
     const struct rope_scaling scaling = scaling_of(ggml);
-    if (adopt_mode(params, &source, ggml, err) || rope_adopt_base(params, &source, ggml->freq_base, err) ||
-        rope_adopt_scaling(params, &source, &scaling, err)) {
+    if (adopt_mode(params, &source, ggml, err) || pe_rope_adopt_base(params, &source, ggml->freq_base, err) ||
+        pe_rope_adopt_scaling(params, &source, &scaling, err)) {
         return err->code;
     }
     return PE_OK;

@@ -109,7 +109,7 @@ static const struct type type_rows[ROPE_TYPE_COUNT] = {
 
 /* ---- Checking ------------------------------------------------------------------------------------------ */
 
-static int scaling_fail(struct pe_error *err, enum pe_code code, int key, const char *text) {
+static int scaling_fail(struct pe_error *err, int code, int key, const char *text) {
     char path[80];
     snprintf(path, sizeof path, "scaling.%s", rope_scaling_fields[key].name);
     return pe_fail(err, code, path, "%s", text);

@@ -364,6 +364,7 @@ static int memory_open(struct pe_arena *arena, struct check *op, struct pe_error
     size_t items = op->tables[0].items;
     items = op->n_tables > 1 && op->tables[1].items > items ? op->tables[1].items : items;
     op->block_rows = items < BLOCK_ITEMS ? BLOCK_ITEMS / items : 1;
+    op->block_rows = op->length && op->length < op->block_rows ? op->length : op->block_rows;
     op->exact = pe_arena_array(arena, 2 * op->block_rows, items * sizeof(double), err);
     op->report = pe_arena_array(arena, 1, sizeof *op->report, err);
     if (!op->exact || !op->report) {

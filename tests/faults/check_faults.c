@@ -148,6 +148,12 @@ static const struct call_try posts[] = {
     {.request = "POST /v1/shift",
      .body = "{\"encoding\":{\"type\":\"naive\",\"d_model\":4,\"form\":\"binary\"},"
              "\"distance\":1,\"positions\":[0,1,2,3]}"},
+    {.request = "POST /v1/convert",
+     .body = "{\"from\":\"halves\",\"to\":\"interleaved\",\"head_dim\":4,\"tensor\":[[1],[2],[3],[4]],"
+             "\"return\":[\"tensor\",\"permutation\"]}"},
+    {.request = "POST /v1/check",
+     .body = "{\"encoding\":{\"type\":\"rope\",\"layout\":\"halves\",\"head_dim\":4},\"cos\":[[1,1],[2,2]],"
+             "\"sin\":[[0,0],[0,0]]}"},
     {.request = "POST /v1/positions", .body = "{\"mask\":[[0,0,1,1],[1,1,1,0]],\"rule\":\"roberta\"}"},
     {.request = "POST /v1/batch",
      .body =

@@ -34,6 +34,8 @@ union out {
         struct pe_work work;
         struct pe_attention_result attention;
         struct pe_shift_result shift;
+        struct pe_convert_result convert;
+        struct pe_check_result check;
         struct pe_tensor tensor;
     } op;
 };
@@ -204,6 +206,22 @@ static int shift_fitted(struct pe_arena *arena, union out *out, struct pe_error 
     return pe_shift_open(arena, &out->op.work, &out->op.shift, &args, err);
 }
 
+static int convert(struct pe_arena *arena, union out *out, struct pe_error *err) {
+    const struct pe_convert_args args = {.size = sizeof args,
+                                         .from = PE_ROTARY_HALVES,
+                                         .to = PE_ROTARY_INTERLEAVED,
+                                         .head_dim = x.dim[x.rank - 1],
+                                         .tensor = &x,
+                                         .axis = (size_t)x.rank - 1,
+                                         .dtype = PE_DTYPE_BF16};
+    return pe_convert_open(arena, &out->op.work, &out->op.convert, &args, err);
+}
+
+static int check(struct pe_arena *arena, union out *out, struct pe_error *err) {
+    const struct pe_check_args args = {.size = sizeof args, .plan = sinusoidal, .tensor = &halves};
+    return pe_check_open(arena, &out->op.work, &out->op.check, &args, err);
+}
+
 static int npy_read(struct pe_arena *arena, union out *out, struct pe_error *err) {
     return pe_npy_read(arena, &out->tensor, npy, npy_n, err);
 }
@@ -227,25 +245,13 @@ static const struct {
     const char *name;
     int (*call)(struct pe_arena *arena, union out *out, struct pe_error *err);
 } rows[] = {
-    ROW(tensor_alloc),
-    ROW(tensor_convert),
-    ROW(positions_list),
-    ROW(positions_tensor),
-    ROW(positions_mask),
-    ROW(positions_lengths),
-    ROW(spec_init),
-    ROW(plan_sinusoidal),
-    ROW(spec_table),
-    ROW(encode),
-    ROW(apply),
-    ROW(attention),
-    ROW(attention_terms),
-    ROW(shift_exact),
-    ROW(shift_fitted),
-    ROW(npy_read),
-    ROW(safetensors_open),
-    ROW(safetensors_get),
-    ROW(safetensors_write),
+    ROW(tensor_alloc),     ROW(tensor_convert),  ROW(positions_list),
+    ROW(positions_tensor), ROW(positions_mask),  ROW(positions_lengths),
+    ROW(spec_init),        ROW(plan_sinusoidal), ROW(spec_table),
+    ROW(encode),           ROW(apply),           ROW(attention),
+    ROW(attention_terms),  ROW(shift_exact),     ROW(shift_fitted),
+    ROW(convert),          ROW(check),           ROW(npy_read),
+    ROW(safetensors_open), ROW(safetensors_get), ROW(safetensors_write),
 };
 
 /* ---- Sweeping ------------------------------------------------------------------------------------------ */

@@ -25,6 +25,8 @@ static const struct row {
      "{\"q\":[[1,0],[0,1]],\"k\":[[1,0],[0,1]],\"v\":[[1],[2]],\"return\":[\"output\"]}"},
     {"POST /v1/batch", "{\"requests\":[{\"op\":\"encode\",\"encoding\":{\"type\":\"random\",\"d_model\":2},"
                        "\"positions\":[1]},{\"op\":\"positions\",\"lengths\":[2]},[]]}"},
+    {"GET /v1/convert?from=halves&to=interleaved&head_dim=4", NULL},
+    {"POST /v1/check", "{\"encoding\":\"vaswani\",\"tensor\":[[1,2],[3,4]]}"},
     {"POST /v1/positions", "{\"lengths\":[1,2]}"},
 };
 

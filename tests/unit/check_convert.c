@@ -188,8 +188,8 @@ START_TEST(every_bit_of_a_tensor_arrives) {
     for (size_t i = 0; i < 2 * COUNT(dtypes); i++) {
         args.keys = i % 2;
         const size_t n = args.keys ? 48 : 192;
-        struct pe_tensor weight = numbered(dtypes[i / 2], 2, n, 700),
-                         kernel = numbered(dtypes[i / 2], 2, 900, n), bias = numbered(dtypes[i / 2], 1, n, 0);
+        struct pe_tensor weight = numbered(dtypes[i / 2], 2, n, 300),
+                         kernel = numbered(dtypes[i / 2], 2, 300, n), bias = numbered(dtypes[i / 2], 1, n, 0);
         const struct pe_tensor *all[] = {&weight, &kernel, &bias};
         for (size_t k = 0; k < COUNT(all); k++) {
             args.tensor = all[k];

@@ -140,6 +140,33 @@ static bool shift_run(struct ground *g) {
     return done;
 }
 
+static bool convert_run(struct ground *g) {
+    struct pe_tensor weight = view(g, SIDE, SIDE);
+    struct pe_convert_args args = {.size = sizeof args,
+                                   .from = PE_ROTARY_HALVES,
+                                   .to = PE_ROTARY_INTERLEAVED,
+                                   .head_dim = 64,
+                                   .heads = 4,
+                                   .tensor = &weight,
+                                   .axis = 1};
+    struct pe_convert_result result;
+    struct pe_work work;
+    (void)!pe_convert_open(g->arena, &work, &result, &args, &g->err);
+    return run(g, &work);
+}
+
+static bool check_run(struct ground *g) {
+    struct pe_plan *plan = plan_open(g, "256");
+    struct pe_tensor table = view(g, SIDE, SIDE);
+    struct pe_check_args args = {.size = sizeof args, .plan = plan, .tensor = &table};
+    struct pe_check_result result;
+    struct pe_work work;
+    (void)!pe_check_open(g->arena, &work, &result, &args, &g->err);
+    bool done = run(g, &work);
+    pe_plan_close(plan);
+    return done;
+}
+
 static bool positions_made(struct ground *g, const struct pe_positions_rule *rule) {
     struct pe_positions positions = {0};
     (void)!pe_positions_make(g->arena, &positions, rule, &g->err);
@@ -184,6 +211,8 @@ static const struct {
     {"attention projected", "sinusoidal", attention_projected, 1000},
     {"shift fitted", "random", shift_run, 64 + 256},
     {"shift exact", "sinusoidal", shift_run, 64 + 256},
+    {"convert", "none", convert_run, 5},
+    {"check", "sinusoidal", check_run, SIDE},
     {"positions of a mask", "none", positions_of_mask, 9},
     {"positions of a grid", "none", positions_of_grid, 12},
     {"positions of lengths", "none", positions_of_lengths, 12},
