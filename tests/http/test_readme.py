@@ -18,7 +18,9 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from _daemon import Daemon  # noqa: E402
 
 README = pathlib.Path(__file__).parents[2] / "README.md"
-EXAMPLES = 12
+EXAMPLES = 14
+FILES = {"y.npy": (0.5, 0, 2, 1.25, 1.841471, 0.5403023, -0.49000016, 4.99995),
+         "q_rot.npy": (1, 2, 3, 4, -1.9841106, 1.9599006, 2.4623778, 4.0197997)}  # published: -1.984111, 1.959901 ...
 STREAM_BYTES = 2048000128  # 1,000,000 x 512 float32 and an npy header of 128 bytes
 
 
@@ -51,10 +53,10 @@ def differences(want, got, path=""):
     return [] if want == got else [f"{path} is {got!r}, expected {want!r}"]
 
 
-def write_npy(path):
-    """x.npy: [2, 4] float32, as numpy would write it."""
-    header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }".ljust(117) + "\n"
-    values = struct.pack("<8f", 0.5, -1, 2, 0.25, 1, 0, -0.5, 4)
+def write_npy(path, shape, *numbers):
+    """Eight float32 as numpy would write them."""
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    values = struct.pack("<8f", *numbers)
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values)
 
 
@@ -73,10 +75,10 @@ def check(command, reply, port, folder, sanitized):
         want = (STREAM_BYTES - 128) // 1000000 * rows + 128
         return [] if int(run(command, port, folder)) == want else ["the stream has the wrong size"]
     output = run(command, port, folder)
-    if "-o y.npy" in command:
-        values = struct.unpack("<8f", (folder / "y.npy").read_bytes()[-32:])
-        want = struct.unpack("<8f", struct.pack("<8f", 0.5, 0, 2, 1.25, 1.841471, 0.5403023, -0.49000016, 4.99995))
-        return [] if values == want else [f"y.npy holds {values}"]
+    for name, want in FILES.items():
+        if f"-o {name}" in command:
+            values = struct.unpack("<8f", (folder / name).read_bytes()[-32:])
+            return [] if values == struct.unpack("<8f", struct.pack("<8f", *want)) else [f"{name} holds {values}"]
     return differences(expected(reply), json.loads(output))
 
 
@@ -118,7 +120,8 @@ def main():
     sanitized = "/release/" not in sys.argv[1]
     with tempfile.TemporaryDirectory() as name, Daemon(sys.argv[1]) as daemon:
         folder = pathlib.Path(name)
-        write_npy(folder / "x.npy")
+        write_npy(folder / "x.npy", (2, 4), 0.5, -1, 2, 0.25, 1, 0, -0.5, 4)
+        write_npy(folder / "q.npy", (1, 2, 1, 4), 1, 2, 3, 4, 1, 2, 3, 4)
         examples = list(blocks())
         for command, reply in examples:
             try:

@@ -66,6 +66,7 @@
     X(rope)               \
     X(rope_config)        \
     X(rope_errors)        \
+    X(rope_formats)       \
     X(rope_ggml)          \
     X(rope_published)     \
     X(rotary)             \
