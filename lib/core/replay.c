@@ -164,13 +164,16 @@ void pe_replay_row(const struct pe_replay *replay, double position, size_t first
 
 int pe_replay_admit(enum pe_arithmetic arithmetic, const struct pe_positions *positions, double scale,
                     double offset, struct pe_error *err) {
-    double end = nextafter(FLOAT16_END, 0) * (scale == 1 && offset == 0 ? 1 : 1 - 1e-12);
+    if (arithmetic != PE_ARITHMETIC_FLOAT16_POSITIONS) {
+        return PE_OK;
+    }
+    /* the bounds are quotients, rounded: a little inside where they are */
+    double end = nextafter(FLOAT16_END, 0) * (fabs(scale) == 1 && offset == 0 ? 1 : 1 - 1e-12);
     double a = (-end - offset) / scale, b = (end - offset) / scale;
     const struct pe_admit rule = {.min = fmin(a, b), .max = fmax(a, b)};
     struct pe_stray stray;
     char path[64];
-    if (arithmetic != PE_ARITHMETIC_FLOAT16_POSITIONS ||
-        !pe_positions_stray(positions, &rule, err->stop, &stray)) {
+    if (!pe_positions_stray(positions, &rule, err->stop, &stray)) {
         return PE_OK;
     }
     return pe_fail(err, PE_ERR_RANGE, pe_positions_index_text(positions, stray.index, path, sizeof path),
