@@ -62,7 +62,7 @@ static const struct pe_field fields[] = {
     [ROPE_DIRECTION] = {PE_FIELD(rope, direction), .choices = directions, .def = "counterclockwise",
                         .doc = "Which way pairs turn as positions grow."},
     [ROPE_SCALING] =
-        {PE_FIELD(rope, scaling), .alias = "rope_scaling rope_parameters", .fields = rope_scaling_fields,
+        {PE_FIELD(rope, scaling), .alias = "rope_scaling rope_parameters", .fields = pe_rope_scaling_fields,
          .n_fields = ROPE_SCALING_N_FIELDS, .object_size = sizeof(struct rope_scaling),
          .doc = "How frequencies are stretched for long contexts, as models' configurations say it."},
     [ROPE_SEQ_LEN] = {PE_FIELD(rope, seq_len), .min = 1, .max = PE_POSITION_MAX,
@@ -73,7 +73,7 @@ static const struct pe_field fields[] = {
          .doc = "M-RoPE: how many pairs each coordinate (t, h, w) turns; their sum is rotary_dim/2."},
     [ROPE_SECTION_LAYOUT] = {PE_FIELD(rope, section_layout), .choices = section_layouts,
                              .doc = "M-RoPE: which pairs those are [contiguous]."},
-    [ROPE_AXES] = {PE_FIELD(rope, rope_axes), .fields = rope_axes_fields, .n_fields = ROPE_AXES_N_FIELDS,
+    [ROPE_AXES] = {PE_FIELD(rope, rope_axes), .fields = pe_rope_axes_fields, .n_fields = ROPE_AXES_N_FIELDS,
                    .object_size = sizeof(struct rope_axes),
                    .doc = "Vision: every axis of an image turns a share of the pairs."},
     [ROPE_XPOS] = {OBJECT(xpos, xpos_fields, rope_xpos),
@@ -96,17 +96,17 @@ static const struct pe_field fields[] = {
                                 "model saw."},
 };
 
-bool rope_given(const struct rope *params, int field) {
+bool pe_rope_given(const struct rope *params, int field) {
     return params->given >> field & 1;
 }
 
-double rope_base(const struct rope *params) {
+double pe_rope_base(const struct rope *params) {
     const struct rope_scaling *scaling = params->scaling;
     return scaling && scaling->rope_theta != 0 ? scaling->rope_theta : params->base;
 }
 
 /* Of a proportional scaling all of the head is in the formula, with frequencies of 0 where it passes. */
-int64_t rope_width(const struct rope *params) {
+int64_t pe_rope_width(const struct rope *params) {
     const struct rope_scaling *scaling = params->scaling;
     double part = params->partial_rotary_factor;
     if (params->rotary_dim != 0) {
@@ -115,7 +115,7 @@ int64_t rope_width(const struct rope *params) {
     if (part == 0 && scaling) {
         part = scaling->partial_rotary_factor;
     }
-    return part == 0 || (scaling && rope_scaling_keeps_width(scaling->rope_type))
+    return part == 0 || (scaling && pe_rope_scaling_keeps_width(scaling->rope_type))
                ? params->head_dim
                : (int64_t)(part * (double)params->head_dim);
 }
@@ -123,12 +123,12 @@ int64_t rope_width(const struct rope *params) {
 /* ---- Checking ------------------------------------------------------------------------------------------ */
 
 static int width_check(const struct rope *params, struct pe_error *err) {
-    int64_t width = rope_width(params);
+    int64_t width = pe_rope_width(params);
     const char *field = params->rotary_dim          ? "rotary_dim"
                         : width == params->head_dim ? "head_dim"
                                                     : "partial_rotary_factor";
     bool part = !params->scaling ||
-                !rope_scaling_keeps_width(((const struct rope_scaling *)params->scaling)->rope_type);
+                !pe_rope_scaling_keeps_width(((const struct rope_scaling *)params->scaling)->rope_type);
     if (params->rotary_dim && params->partial_rotary_factor != 0 && part &&
         params->rotary_dim != (int64_t)(params->partial_rotary_factor * (double)params->head_dim)) {
         return pe_fail(err, PE_ERR_CONFLICT, "rotary_dim",
@@ -152,8 +152,8 @@ static int width_check(const struct rope *params, struct pe_error *err) {
 
 static int sections_check(const struct rope *params, struct pe_error *err) {
     const struct pe_ints *sections = &params->sections;
-    int64_t sum = 0, pairs = rope_width(params) / 2;
-    if (!rope_given(params, ROPE_SECTIONS)) {
+    int64_t sum = 0, pairs = pe_rope_width(params) / 2;
+    if (!pe_rope_given(params, ROPE_SECTIONS)) {
         return params->section_layout == 0
                    ? PE_OK
                    : pe_fail(err, PE_ERR_MISSING, "sections",
@@ -176,7 +176,7 @@ static int sections_check(const struct rope *params, struct pe_error *err) {
 }
 
 static int one_of_check(const struct rope *params, struct pe_error *err) {
-    bool sections = rope_given(params, ROPE_SECTIONS);
+    bool sections = pe_rope_given(params, ROPE_SECTIONS);
     if (params->rope_axes && sections) {
         return pe_fail(err, PE_ERR_CONFLICT, "rope_axes",
                        "sections are there, too: pairs are shared out by one of them");
@@ -207,8 +207,8 @@ static int adopt(void *data, struct pe_error *err) {
 static int check(const void *data, struct pe_error *err) {
     const struct rope *params = data;
     if (width_check(params, err) || sections_check(params, err) || one_of_check(params, err) ||
-        (params->scaling && rope_scaling_check(params, err)) ||
-        (params->rope_axes && rope_axes_check(params, err)) || rope_replay_check(params, err)) {
+        (params->scaling && pe_rope_scaling_check(params, err)) ||
+        (params->rope_axes && pe_rope_axes_check(params, err)) || pe_rope_replay_check(params, err)) {
         return err->code;
     }
     return PE_OK;
@@ -222,7 +222,7 @@ static size_t width(const void *params) {
 
 static size_t plan_bytes(const void *data) {
     const struct rope *params = data;
-    size_t n = (size_t)rope_width(params) / 2;
+    size_t n = (size_t)pe_rope_width(params) / 2;
     size_t each = sizeof(struct pe_turn) + sizeof(float) + 1 + (params->xpos ? sizeof(struct pe_wide) : 0);
     return sizeof(struct rope_plan) + n * each;
 }
@@ -232,7 +232,7 @@ static void resolve(void *data, void *plan_data) {
     struct rope_plan *plan = plan_data;
     if (params->scaling) {
         plan->scaling = *(const struct rope_scaling *)params->scaling;
-        rope_scaling_resolve(&plan->scaling);
+        pe_rope_scaling_resolve(&plan->scaling);
         params->scaling = &plan->scaling;
     }
     if (params->xpos) {
@@ -241,15 +241,15 @@ static void resolve(void *data, void *plan_data) {
     }
     if (params->rope_axes) {
         plan->rope_axes = *(const struct rope_axes *)params->rope_axes;
-        rope_axes_resolve(&plan->rope_axes, params);
+        pe_rope_axes_resolve(&plan->rope_axes, params);
         params->rope_axes = &plan->rope_axes;
     }
     params->layer_type = NULL; /* what hf_config says of it is in the other fields */
     params->ggml = NULL;       /* what it says is in the other fields by now */
-    params->rotary_dim = rope_width(params);
-    params->base = rope_base(params);
+    params->rotary_dim = pe_rope_width(params);
+    params->base = pe_rope_base(params);
     params->given |= UINT64_C(1) << ROPE_ROTARY_DIM;
-    if (rope_given(params, ROPE_SECTIONS) && params->section_layout == 0) {
+    if (pe_rope_given(params, ROPE_SECTIONS) && params->section_layout == 0) {
         params->section_layout = ROPE_CONTIGUOUS;
     }
 }
@@ -275,7 +275,7 @@ static size_t facts(const struct pe_plan_view *view, struct pe_fact *out) {
 
 static double row_cost_ns(const struct pe_plan_view *view) {
     const struct rope_plan *plan = view->data;
-    return 60 + (plan->rates ? 400 : rope_exact(view) ? 24 : 80) * (double)plan->n_pairs;
+    return 60 + (plan->rates ? 400 : pe_rope_exact(view) ? 24 : 80) * (double)plan->n_pairs;
 }
 
 const struct pe_encoding pe_rope = {
@@ -294,17 +294,17 @@ const struct pe_encoding pe_rope = {
     .width = width,
     .plan_bytes = plan_bytes,
     .resolve = resolve,
-    .plan = rope_plan_fill,
-    .exact = rope_exact,
-    .admit = rope_admit,
-    .fits = rope_fits,
-    .encode = rope_encode,
-    .shift_pairs = rope_shift_pairs,
-    .shift = rope_shift,
-    .pairs = rope_pairs,
-    .axes = rope_axes,
-    .angles = rope_angles,
-    .frequencies = rope_frequencies,
+    .plan = pe_rope_plan_fill,
+    .exact = pe_rope_exact,
+    .admit = pe_rope_admit,
+    .fits = pe_rope_fits,
+    .encode = pe_rope_encode,
+    .shift_pairs = pe_rope_shift_pairs,
+    .shift = pe_rope_shift,
+    .pairs = pe_rope_pairs,
+    .axes = pe_rope_n_axes,
+    .angles = pe_rope_angles,
+    .frequencies = pe_rope_frequencies,
     .scale = scale,
     .facts = facts,
     .row_cost_ns = row_cost_ns,

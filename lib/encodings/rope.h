@@ -80,7 +80,7 @@ struct rope_scaling {
     const struct pe_tensor *freq_factors;
 };
 #define ROPE_SCALING_N_FIELDS 19
-extern const struct pe_field rope_scaling_fields[ROPE_SCALING_N_FIELDS];
+extern const struct pe_field pe_rope_scaling_fields[ROPE_SCALING_N_FIELDS];
 
 struct rope {
     uint64_t given;
@@ -120,7 +120,7 @@ struct rope_axes {
     struct pe_ints grid;
 };
 #define ROPE_AXES_N_FIELDS 5
-extern const struct pe_field rope_axes_fields[ROPE_AXES_N_FIELDS];
+extern const struct pe_field pe_rope_axes_fields[ROPE_AXES_N_FIELDS];
 
 #define ROPE_MAX_AXES PE_MAX_AXES
 
@@ -146,50 +146,52 @@ struct rope_plan {
 };
 
 /* rope.c: was a field given; the width that turns; the base */
-bool rope_given(const struct rope *params, int field);
-int64_t rope_width(const struct rope *params);
-double rope_base(const struct rope *params);
+bool pe_rope_given(const struct rope *params, int field);
+int64_t pe_rope_width(const struct rope *params);
+double pe_rope_base(const struct rope *params);
 
 /* rope_turn.c: hooks */
-bool rope_exact(const struct pe_plan_view *view); /* not a replay */
-int rope_plan_fill(struct pe_plan_view *view, struct pe_error *err);
-int rope_admit(const struct pe_plan_view *view, const struct pe_positions *positions, struct pe_error *err);
-int rope_fits(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
-              double limit, struct pe_error *err);
-struct pe_pairs rope_pairs(const struct pe_plan_view *view);
-int rope_axes(const struct pe_plan_view *view);
-void rope_angles(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
-                 const struct pe_angles *out);
-void rope_encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
-                 void *out);
-size_t rope_shift_pairs(const struct pe_plan_view *view);
-void rope_shift(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
-                size_t columns[2]);
-void rope_frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void *out);
+bool pe_rope_exact(const struct pe_plan_view *view); /* not a replay */
+int pe_rope_plan_fill(struct pe_plan_view *view, struct pe_error *err);
+int pe_rope_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
+                  struct pe_error *err);
+int pe_rope_fits(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
+                 double limit, struct pe_error *err);
+struct pe_pairs pe_rope_pairs(const struct pe_plan_view *view);
+int pe_rope_n_axes(const struct pe_plan_view *view);
+void pe_rope_angles(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
+                    const struct pe_angles *out);
+void pe_rope_encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
+                    void *out);
+size_t pe_rope_shift_pairs(const struct pe_plan_view *view);
+void pe_rope_shift(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
+                   size_t columns[2]);
+void pe_rope_frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void *out);
 
 /* rope_scaling.c */
-int rope_scaling_check(const struct rope *params, struct pe_error *err);
-int rope_scaling_type(const char *name); /* 0 = none such */
-bool rope_scaling_takes(int type, int key);
-bool rope_scaling_needs(int type, int key);
+int pe_rope_scaling_check(const struct rope *params, struct pe_error *err);
+int pe_rope_scaling_type(const char *name); /* 0 = none such */
+bool pe_rope_scaling_takes(int type, int key);
+bool pe_rope_scaling_needs(int type, int key);
 /* All of the head is in the formula, whatever part of it turns. */
-bool rope_scaling_keeps_width(int type);
-void rope_scaling_resolve(struct rope_scaling *scaling);
+bool pe_rope_scaling_keeps_width(int type);
+void pe_rope_scaling_resolve(struct rope_scaling *scaling);
 
 /* rope_stretch.c: the frequencies of one axis, and the plan's facts */
-void rope_scaling_fill(struct rope_plan *plan, const struct rope *params);
+void pe_rope_scaling_fill(struct rope_plan *plan, const struct rope *params);
 /* The attention factor that mscale and mscale_all_dim make, both above 0. */
-double rope_scaling_quotient(const struct rope_scaling *scaling);
+double pe_rope_scaling_quotient(const struct rope_scaling *scaling);
 
 /* rope_replay.c: may this be replayed; float32 frequencies into rates [n_pairs] */
-int rope_replay_check(const struct rope *params, struct pe_error *err);
-int rope_replay_fill(struct rope_plan *plan, const struct rope *params, float *rates, struct pe_error *err);
+int pe_rope_replay_check(const struct rope *params, struct pe_error *err);
+int pe_rope_replay_fill(struct rope_plan *plan, const struct rope *params, float *rates,
+                        struct pe_error *err);
 
 /* rope_axes.c */
-int rope_axes_check(const struct rope *params, struct pe_error *err);
-void rope_axes_resolve(struct rope_axes *axes, const struct rope *params);
+int pe_rope_axes_check(const struct rope *params, struct pe_error *err);
+void pe_rope_axes_resolve(struct rope_axes *axes, const struct rope *params);
 /* Shares the pairs out to the axes, in place of one ladder for all. */
-void rope_axes_fill(struct rope_plan *plan, const struct rope *params);
+void pe_rope_axes_fill(struct rope_plan *plan, const struct rope *params);
 
 /* rope_adopt.c: fields that a source says; PE_ERR_CONFLICT where the request says otherwise. */
 struct rope_source {

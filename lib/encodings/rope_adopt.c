@@ -19,7 +19,7 @@ int pe_rope_adopt_whole(struct rope *params, const struct rope_source *source, i
     int64_t *member = field == ROPE_HEAD_DIM     ? &params->head_dim
                       : field == ROPE_ROTARY_DIM ? &params->rotary_dim
                                                  : &params->qk_head_dim;
-    if (rope_given(params, field) && *member != value) {
+    if (pe_rope_given(params, field) && *member != value) {
         return pe_fail(err, PE_ERR_CONFLICT, names[field], "is %lld, but %s gives %lld", (long long)*member,
                        source->name, (long long)value);
     }
@@ -30,7 +30,7 @@ int pe_rope_adopt_whole(struct rope *params, const struct rope_source *source, i
 
 int pe_rope_adopt_base(struct rope *params, const struct rope_source *source, double base,
                        struct pe_error *err) {
-    if (rope_given(params, ROPE_BASE) && params->base != base) {
+    if (pe_rope_given(params, ROPE_BASE) && params->base != base) {
         return pe_fail(err, PE_ERR_CONFLICT, "base", "is %.17g, but %s gives %.17g", params->base,
                        source->name, base);
     }
@@ -55,7 +55,7 @@ int pe_rope_adopt_layout(struct rope *params, const struct rope_source *source, 
 int pe_rope_adopt_sections(struct rope *params, const struct rope_source *source,
                            const struct pe_ints *sections, int layout, struct pe_error *err) {
     const struct pe_ints *own = &params->sections;
-    if (rope_given(params, ROPE_SECTIONS) &&
+    if (pe_rope_given(params, ROPE_SECTIONS) &&
         (own->n != sections->n || memcmp(own->v, sections->v, own->n * sizeof *own->v) != 0)) {
         return pe_fail(err, PE_ERR_CONFLICT, "sections", "differ from those of %s", source->name);
     }
@@ -113,7 +113,7 @@ static const char *disagreement(int key, const struct rope_scaling *own, const s
         known = given;
     }
     if (given && known) {
-        return is_same(&rope_scaling_fields[key], own, told) ? NULL : "differs from what %s gives";
+        return is_same(&pe_rope_scaling_fields[key], own, told) ? NULL : "differs from what %s gives";
     }
     return given ? "is there, but %s does not give it" : known ? "is missing, but %s gives it" : NULL;
 }
@@ -122,15 +122,15 @@ static const char *disagreement(int key, const struct rope_scaling *own, const s
 static int scaling_agrees(const struct rope *params, const struct rope_source *source,
                           const struct rope_scaling *told_as_read, struct pe_error *err) {
     struct rope_scaling own = *(const struct rope_scaling *)params->scaling, told = *told_as_read;
-    rope_scaling_resolve(&own);
-    rope_scaling_resolve(&told);
+    pe_rope_scaling_resolve(&own);
+    pe_rope_scaling_resolve(&told);
     told.rope_theta = params->base;
     told.partial_rotary_factor = source->part;
     for (int key = 0; key < ROPE_SCALING_N_FIELDS; key++) {
         const char *fault = disagreement(key, &own, &told);
         if (fault) {
             char path[80], text[80];
-            snprintf(path, sizeof path, "scaling.%s", rope_scaling_fields[key].name);
+            snprintf(path, sizeof path, "scaling.%s", pe_rope_scaling_fields[key].name);
             const char *gap = strstr(fault, "%s");
             snprintf(text, sizeof text, "%.*s%s%s", (int)(gap - fault), fault, source->name, gap + 2);
             return pe_fail(err, PE_ERR_CONFLICT, path, "%s", text);

@@ -41,7 +41,7 @@ static const struct pe_choice coordinates[] = {
 
 enum { FIELD_N_AXES, FIELD_FREQUENCIES, FIELD_COORDINATES, FIELD_MAX_FREQ, FIELD_GRID };
 
-const struct pe_field rope_axes_fields[ROPE_AXES_N_FIELDS] = {
+const struct pe_field pe_rope_axes_fields[ROPE_AXES_N_FIELDS] = {
     [FIELD_N_AXES] = {PE_FIELD(rope_axes, n_axes), .min = 2, .max = ROPE_MAX_AXES, .def = "2",
                       .doc = "Coordinates of a position."},
     [FIELD_FREQUENCIES] = {PE_FIELD(rope_axes, frequencies), .choices = frequencies,
@@ -54,9 +54,9 @@ const struct pe_field rope_axes_fields[ROPE_AXES_N_FIELDS] = {
                     .doc = "Size of each axis, as [height, width], for coordinates other than positions."},
 };
 
-int rope_axes_check(const struct rope *params, struct pe_error *err) {
+int pe_rope_axes_check(const struct rope *params, struct pe_error *err) {
     const struct rope_axes *axes = params->rope_axes;
-    int64_t pairs = rope_width(params) / 2;
+    int64_t pairs = pe_rope_width(params) / 2;
     bool grid = axes->given >> FIELD_GRID & 1, wanted = axes->coordinates > COORDINATES_POSITIONS;
     if (pairs % axes->n_axes != 0) {
         return pe_fail(err, PE_ERR_RANGE, "rope_axes.n_axes", "is %lld, which does not divide the %lld pairs",
@@ -78,7 +78,7 @@ int rope_axes_check(const struct rope *params, struct pe_error *err) {
     return PE_OK;
 }
 
-void rope_axes_resolve(struct rope_axes *axes, const struct rope *params) {
+void pe_rope_axes_resolve(struct rope_axes *axes, const struct rope *params) {
     (void)params;
     if (axes->frequencies == FREQUENCIES_PIXEL && !(axes->given >> FIELD_MAX_FREQ & 1)) {
         axes->max_freq = 10;
@@ -139,7 +139,7 @@ static void fill_axis(struct rope_plan *plan, const struct rope *params, int axi
     uint32_t divisor = plan->divisor[axis] = place_axis(plan, axis);
     bool shared = axes->frequencies == FREQUENCIES_SHARED;
     struct pe_ladder ladder;
-    pe_ladder_start(&ladder, rope_base(params), 1, shared ? n * m : m);
+    pe_ladder_start(&ladder, pe_rope_base(params), 1, shared ? n * m : m);
     if (axes->frequencies == FREQUENCIES_PERIOD) {
         ladder.turns = pe_wide_of(1);
     }
@@ -158,7 +158,7 @@ static void fill_axis(struct rope_plan *plan, const struct rope *params, int axi
     }
 }
 
-void rope_axes_fill(struct rope_plan *plan, const struct rope *params) {
+void pe_rope_axes_fill(struct rope_plan *plan, const struct rope *params) {
     plan->axes = (int)plan->rope_axes.n_axes;
     for (int axis = 0; axis < plan->axes; axis++) {
         fill_axis(plan, params, axis);

@@ -165,14 +165,14 @@ static int adopt_rotary(const struct rope_reading *reading, struct rope *params,
     if (rotary_check(&rotary, head, part, err)) {
         return err->code;
     }
-    double said =
-        rope_given(params, ROPE_PARTIAL) ? floor(params->partial_rotary_factor * head->value) : rotary.value;
+    double said = pe_rope_given(params, ROPE_PARTIAL) ? floor(params->partial_rotary_factor * head->value)
+                                                      : rotary.value;
     if (said != rotary.value) {
         return pe_fail(err, PE_ERR_CONFLICT, "partial_rotary_factor",
                        "is %g, but of hf_config %g columns of %g turn", params->partial_rotary_factor,
                        rotary.value, head->value);
     }
-    double width = rope_scaling_keeps_width(reading->type) ? head->value : rotary.value;
+    double width = pe_rope_scaling_keeps_width(reading->type) ? head->value : rotary.value;
     return pe_rope_adopt_whole(params, &reading->source, ROPE_ROTARY_DIM, (int64_t)width, err);
 }
 

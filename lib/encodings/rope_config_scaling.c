@@ -17,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIELDS rope_scaling_fields
+#define FIELDS pe_rope_scaling_fields
 
 static bool has(const struct rope_scaling *scaling, int key) {
     return (scaling->given & ROPE_BIT(key)) != 0;
@@ -36,7 +36,7 @@ static int type_named(const char *name) {
     for (size_t i = 0; i < PE_COUNT(others); i++) {
         name = strcmp(name, others[i][0]) == 0 ? others[i][1] : name;
     }
-    return strcmp(name, "ggml") == 0 ? 0 : rope_scaling_type(name);
+    return strcmp(name, "ggml") == 0 ? 0 : pe_rope_scaling_type(name);
 }
 
 /* What is said here of the encoding, whatever the type. */
@@ -151,7 +151,7 @@ static int members_read(const struct rope_reading *reading, struct rope_scaling 
     for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
         const struct pe_field *row = &FIELDS[key];
         bool from_beside = dynamic && key == ROPE_KEY_ORIGINAL;
-        bool takes = rope_scaling_takes(reading->type, key) && !from_beside;
+        bool takes = pe_rope_scaling_takes(reading->type, key) && !from_beside;
         items[key] = takes ? pe_rope_config_find(reading, reading->scaling, row->name) : NULL;
         if (items[key] && member_read(reading, items[key], row, out, err)) {
             return err->code;
@@ -172,7 +172,7 @@ static void settle(const struct rope_reading *reading, struct rope_scaling *scal
     if (quotient && !deepseek) {
         pe_rope_config_use(items[ROPE_KEY_MSCALE]);
         pe_rope_config_use(items[ROPE_KEY_MSCALE_ALL]);
-        scaling->attention_factor = rope_scaling_quotient(scaling);
+        scaling->attention_factor = pe_rope_scaling_quotient(scaling);
         scaling->given |= ROPE_BIT(ROPE_KEY_ATTENTION);
     }
     if (!quotient || !deepseek) {
@@ -211,7 +211,7 @@ static int original_complete(const struct rope_reading *reading, struct rope_sca
                              struct pe_error *err) {
     bool dynamic = reading->type == ROPE_TYPE_DYNAMIC;
     const char *key = dynamic ? "max_position_embeddings" : FIELDS[ROPE_KEY_ORIGINAL].name;
-    if (!rope_scaling_takes(reading->type, ROPE_KEY_ORIGINAL) || has(scaling, ROPE_KEY_ORIGINAL)) {
+    if (!pe_rope_scaling_takes(reading->type, ROPE_KEY_ORIGINAL) || has(scaling, ROPE_KEY_ORIGINAL)) {
         return PE_OK;
     }
     if (length_beside(reading, key, scaling, err) || has(scaling, ROPE_KEY_ORIGINAL)) {
@@ -246,7 +246,7 @@ static int factor_complete(const struct rope_reading *reading, struct rope_scali
 static int needs_check(const struct rope_reading *reading, const struct rope_scaling *scaling,
                        struct pe_error *err) {
     for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
-        if (rope_scaling_needs(reading->type, key) && !(scaling->given >> key & 1)) {
+        if (pe_rope_scaling_needs(reading->type, key) && !(scaling->given >> key & 1)) {
             return pe_rope_config_missing(reading, reading->scaling, FIELDS[key].name,
                                           "its rope_type needs it", err);
         }
@@ -272,7 +272,7 @@ static int scaling_read(const struct rope_reading *reading, struct rope_scaling 
         return err->code;
     }
     settle(reading, out, items);
-    if (rope_scaling_keeps_width(out->rope_type)) {
+    if (pe_rope_scaling_keeps_width(out->rope_type)) {
         pe_rope_config_use(part->item);
         out->partial_rotary_factor = part->value;
         out->given |= ROPE_BIT(ROPE_KEY_PARTIAL);

@@ -93,7 +93,7 @@ static int numbers_check(const struct rope_scaling *scaling, struct pe_error *er
     return PE_OK;
 }
 
-int rope_replay_check(const struct rope *params, struct pe_error *err) {
+int pe_rope_replay_check(const struct rope *params, struct pe_error *err) {
     const struct rope_scaling *scaling = params->scaling;
     const char *name = pe_choice_name(pe_arithmetic_choices, params->arithmetic);
     bool sections = params->sections.n > 0 && params->arithmetic == PE_ARITHMETIC_GGML;
@@ -101,7 +101,7 @@ int rope_replay_check(const struct rope *params, struct pe_error *err) {
         return PE_OK;
     }
     if (!replayed_of(params)->known) {
-        const struct pe_choice *names = rope_scaling_fields[ROPE_KEY_ROPE_TYPE].choices;
+        const struct pe_choice *names = pe_rope_scaling_fields[ROPE_KEY_ROPE_TYPE].choices;
         return pe_fail(err, PE_ERR_UNSUPPORTED, "arithmetic",
                        "%s with rope_type %s is not known, it is with default, linear and llama3", name,
                        pe_choice_name(names, scaling->rope_type));
@@ -137,8 +137,9 @@ static int divisors_fill(struct pe_replay *replay, const struct rope *params,
     return PE_OK;
 }
 
-int rope_replay_fill(struct rope_plan *plan, const struct rope *params, float *rates, struct pe_error *err) {
-    const struct pe_replay_ladder ladder = {rope_base(params), 2, (uint32_t)rope_width(params)};
+int pe_rope_replay_fill(struct rope_plan *plan, const struct rope *params, float *rates,
+                        struct pe_error *err) {
+    const struct pe_replay_ladder ladder = {pe_rope_base(params), 2, (uint32_t)pe_rope_width(params)};
     const struct replayed *type = replayed_of(params);
     struct pe_replay *replay = &plan->replay;
     bool ggml = params->arithmetic == PE_ARITHMETIC_GGML;

@@ -23,7 +23,7 @@ static const struct pe_choice types[] = {
     {"ggml", ROPE_TYPE_GGML, "what ggml's arguments of rope say: see the field ggml"},
     {NULL, 0, NULL}};
 
-const struct pe_field rope_scaling_fields[ROPE_SCALING_N_FIELDS] = {
+const struct pe_field pe_rope_scaling_fields[ROPE_SCALING_N_FIELDS] = {
     [ROPE_KEY_ROPE_TYPE] = {PE_FIELD(rope_scaling, rope_type), .alias = "type", .choices = types,
                             .flags = PE_FIELD_REQUIRED, .doc = "How frequencies are stretched."},
     [ROPE_KEY_FACTOR] = {PE_FIELD(rope_scaling, factor), .min = 1e-6, .max = 1e6,
@@ -111,7 +111,7 @@ static const struct type type_rows[ROPE_TYPE_COUNT] = {
 
 static int scaling_fail(struct pe_error *err, int code, int key, const char *text) {
     char path[80];
-    snprintf(path, sizeof path, "scaling.%s", rope_scaling_fields[key].name);
+    snprintf(path, sizeof path, "scaling.%s", pe_rope_scaling_fields[key].name);
     return pe_fail(err, code, path, "%s", text);
 }
 
@@ -122,7 +122,7 @@ static int keys_check(const struct rope_scaling *scaling, struct pe_error *err) 
     for (int key = 0; key < ROPE_SCALING_N_FIELDS; key++) {
         bool given = scaling->given >> key & 1;
         char path[80];
-        snprintf(path, sizeof path, "scaling.%s", rope_scaling_fields[key].name);
+        snprintf(path, sizeof path, "scaling.%s", pe_rope_scaling_fields[key].name);
         if (!given && (type->needs & ROPE_BIT(key))) {
             return pe_fail(err, PE_ERR_MISSING, path, "is missing, rope_type %s needs it", name);
         }
@@ -136,8 +136,8 @@ static int keys_check(const struct rope_scaling *scaling, struct pe_error *err) 
 static int list_check(const struct rope *params, const struct pe_tensor *list, int key,
                       struct pe_error *err) {
     char path[80];
-    size_t n = (size_t)rope_width(params) / 2;
-    snprintf(path, sizeof path, "scaling.%s", rope_scaling_fields[key].name);
+    size_t n = (size_t)pe_rope_width(params) / 2;
+    snprintf(path, sizeof path, "scaling.%s", pe_rope_scaling_fields[key].name);
     if (list->rank != 1 || list->dim[0] != n) {
         char shape[128];
         return pe_fail(err, PE_ERR_SHAPE, path, "has shape %s, allowed is [%zu], one number for each pair",
@@ -147,7 +147,7 @@ static int list_check(const struct rope *params, const struct pe_tensor *list, i
         double divisor;
         pe_dtype_load(list->dtype, (const char *)list->data + i * pe_dtype_size(list->dtype), 1, &divisor);
         if (divisor < 1e-6 || divisor > 1e9) {
-            snprintf(path, sizeof path, "scaling.%s[%zu]", rope_scaling_fields[key].name, i);
+            snprintf(path, sizeof path, "scaling.%s[%zu]", pe_rope_scaling_fields[key].name, i);
             return pe_fail(err, PE_ERR_RANGE, path, "got %g, allowed is 1e-06 to 1e+09", divisor);
         }
     }
@@ -156,7 +156,7 @@ static int list_check(const struct rope *params, const struct pe_tensor *list, i
 
 /* The same thing said here and in a field of the encoding. */
 static int twice_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
-    if ((scaling->given & ROPE_BIT(ROPE_KEY_ROPE_THETA)) && rope_given(params, ROPE_BASE) &&
+    if ((scaling->given & ROPE_BIT(ROPE_KEY_ROPE_THETA)) && pe_rope_given(params, ROPE_BASE) &&
         params->base != scaling->rope_theta) {
         return scaling_fail(err, PE_ERR_CONFLICT, ROPE_KEY_ROPE_THETA, "differs from the field base");
     }
@@ -172,7 +172,7 @@ static int twice_check(const struct rope *params, const struct rope_scaling *sca
 static int ramp_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
     int type = scaling->rope_type;
     bool mixes = type == ROPE_TYPE_GGML && scaling->ext_factor != 0;
-    if ((type == ROPE_TYPE_YARN || mixes) && rope_base(params) == 1) {
+    if ((type == ROPE_TYPE_YARN || mixes) && pe_rope_base(params) == 1) {
         return pe_fail(err, PE_ERR_RANGE, "base",
                        "is 1, rope_type %s needs more: all wavelengths are the same",
                        pe_choice_name(types, type));
@@ -185,9 +185,9 @@ static int ramp_check(const struct rope *params, const struct rope_scaling *scal
 
 static int values_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
     int type = scaling->rope_type;
-    if ((type == ROPE_TYPE_NTK || type == ROPE_TYPE_DYNAMIC) && rope_width(params) < 4) {
+    if ((type == ROPE_TYPE_NTK || type == ROPE_TYPE_DYNAMIC) && pe_rope_width(params) < 4) {
         return pe_fail(err, PE_ERR_RANGE, "rotary_dim", "is %lld, rope_type %s needs 4 or more",
-                       (long long)rope_width(params), pe_choice_name(types, type));
+                       (long long)pe_rope_width(params), pe_choice_name(types, type));
     }
     if (type == ROPE_TYPE_LLAMA3 && scaling->low_freq_factor >= scaling->high_freq_factor) {
         return pe_fail(err, PE_ERR_RANGE, "scaling.high_freq_factor",
@@ -209,8 +209,8 @@ static int values_check(const struct rope *params, const struct rope_scaling *sc
 
 /* The last frequency is about 1/base, divided by the factor; no exponent may leave float64's. */
 static int far_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
-    double d = (double)rope_width(params), original = (double)scaling->original_max_position_embeddings;
-    double decades = log10(rope_base(params)), factor = scaling->factor > 1 ? scaling->factor : 1;
+    double d = (double)pe_rope_width(params), original = (double)scaling->original_max_position_embeddings;
+    double decades = log10(pe_rope_base(params)), factor = scaling->factor > 1 ? scaling->factor : 1;
     double beyond = fmax((double)params->seq_len - original, 0);
     if (scaling->rope_type == ROPE_TYPE_NTK) {
         decades += log10(factor) * d / (d - 2);
@@ -224,10 +224,10 @@ static int far_check(const struct rope *params, const struct rope_scaling *scali
                ? PE_OK
                : pe_fail(err, PE_ERR_RANGE, "base",
                          "is %g, with this scaling the last frequency may be 1e-%.0f, allowed is from 1e-300",
-                         rope_base(params), decades);
+                         pe_rope_base(params), decades);
 }
 
-int rope_scaling_check(const struct rope *params, struct pe_error *err) {
+int pe_rope_scaling_check(const struct rope *params, struct pe_error *err) {
     const struct rope_scaling *scaling = params->scaling;
     if (keys_check(scaling, err) || twice_check(params, scaling, err) || values_check(params, scaling, err) ||
         ramp_check(params, scaling, err)) {
@@ -250,7 +250,7 @@ int rope_scaling_check(const struct rope *params, struct pe_error *err) {
     return far_check(params, scaling, err);
 }
 
-int rope_scaling_type(const char *name) {
+int pe_rope_scaling_type(const char *name) {
     for (const struct pe_choice *type = types; type->name; type++) {
         if (strcmp(type->name, name) == 0) {
             return type->value;
@@ -259,16 +259,16 @@ int rope_scaling_type(const char *name) {
     return 0;
 }
 
-bool rope_scaling_takes(int type, int key) {
+bool pe_rope_scaling_takes(int type, int key) {
     return type_rows[type].takes >> key & 1;
 }
 
-bool rope_scaling_needs(int type, int key) {
+bool pe_rope_scaling_needs(int type, int key) {
     return type_rows[type].needs >> key & 1;
 }
 
 /* Proportional frequencies of 0 pass: all of the head is in the formula. */
-bool rope_scaling_keeps_width(int type) {
+bool pe_rope_scaling_keeps_width(int type) {
     return type == ROPE_TYPE_PROPORTIONAL;
 }
 
@@ -281,7 +281,7 @@ static void resolve_real(struct rope_scaling *scaling, int key, double *member, 
     }
 }
 
-void rope_scaling_resolve(struct rope_scaling *scaling) {
+void pe_rope_scaling_resolve(struct rope_scaling *scaling) {
     if (scaling->rope_type == ROPE_TYPE_PROPORTIONAL) {
         resolve_real(scaling, ROPE_KEY_FACTOR, &scaling->factor, 1);
     }

@@ -42,7 +42,7 @@ struct formula {
 };
 
 static uint32_t ladder_width(const struct rope *params, int type) {
-    return (uint32_t)(type == ROPE_TYPE_PROPORTIONAL ? params->head_dim : rope_width(params));
+    return (uint32_t)(type == ROPE_TYPE_PROPORTIONAL ? params->head_dim : pe_rope_width(params));
 }
 
 static void divide(struct pe_wide *turns, double divisor) {
@@ -57,7 +57,7 @@ static void linear_rung(const struct stretch *stretch, size_t i, struct pe_wide 
 
 /* The base times g^(d/(d-2)): rung i times g^(-2i/(d-2)). */
 static void stretch_base(struct stretch *stretch, struct pe_ladder *ladder, const struct pe_wide *g) {
-    uint32_t d = (uint32_t)rope_width(stretch->params);
+    uint32_t d = (uint32_t)pe_rope_width(stretch->params);
     struct pe_wide log;
     pe_ladder_stretch(ladder, g, 2, d - 2);
     pe_wide_log(&log, g);
@@ -99,13 +99,13 @@ static void proportional_rung(const struct stretch *stretch, size_t i, struct pe
 /* The pair whose wavelength holds `beta` turns within L: d*ln(L/(2 pi beta))/(2 ln base). */
 static struct pe_wide pair_of_turns(const struct stretch *stretch, double beta) {
     struct pe_wide pair = pe_wide_of((double)stretch->scaling->original_max_position_embeddings);
-    struct pe_wide base = pe_wide_of(rope_base(stretch->params));
+    struct pe_wide base = pe_wide_of(pe_rope_base(stretch->params));
     pe_wide_mul(&pair, &pair, &pe_wide_1_2pi);
     divide(&pair, beta);
     pe_wide_log(&pair, &pair);
     pe_wide_log(&base, &base);
     pe_wide_div(&pair, &pair, &base);
-    pe_wide_mul_small(&pair, &pair, (uint32_t)rope_width(stretch->params));
+    pe_wide_mul_small(&pair, &pair, (uint32_t)pe_rope_width(stretch->params));
     pair.exponent -= pair.sign != 0;
     return pair;
 }
@@ -118,7 +118,7 @@ static bool is_below(const struct pe_wide *a, const struct pe_wide *b) {
 
 static void yarn_start(struct stretch *stretch, struct pe_ladder *ladder) {
     const struct rope_scaling *scaling = stretch->scaling;
-    const struct pe_wide zero = pe_wide_of(0), end = pe_wide_of((double)rope_width(stretch->params) - 1);
+    const struct pe_wide zero = pe_wide_of(0), end = pe_wide_of((double)pe_rope_width(stretch->params) - 1);
     struct pe_wide low = pair_of_turns(stretch, scaling->beta_fast);
     struct pe_wide high = pair_of_turns(stretch, scaling->beta_slow);
     (void)ladder;
@@ -276,7 +276,7 @@ static struct pe_wide quotient(const struct rope_scaling *scaling) {
     return above;
 }
 
-double rope_scaling_quotient(const struct rope_scaling *scaling) {
+double pe_rope_scaling_quotient(const struct rope_scaling *scaling) {
     struct pe_wide factor = quotient(scaling);
     return pe_wide_nearest(&factor);
 }
@@ -323,7 +323,7 @@ static double softmax_factor(const struct rope_scaling *scaling) {
     return pe_wide_nearest(&m);
 }
 
-void rope_scaling_fill(struct rope_plan *plan, const struct rope *params) {
+void pe_rope_scaling_fill(struct rope_plan *plan, const struct rope *params) {
     static const struct rope_scaling none = {.rope_type = ROPE_TYPE_DEFAULT};
     const struct rope_scaling *scaling = params->scaling ? &plan->scaling : &none;
     const struct formula *formula = &formulas[scaling->rope_type];
@@ -333,7 +333,7 @@ void rope_scaling_fill(struct rope_plan *plan, const struct rope *params) {
     pe_gain_of(&plan->gain, &factor);
     plan->has_gain = !(plan->gain.is_double && plan->gain.nearest == 1);
     plan->softmax_factor = softmax_factor(scaling);
-    plan->base_used = rope_base(params);
+    plan->base_used = pe_rope_base(params);
     pe_ladder_start(&ladder, plan->base_used, 2, ladder_width(params, scaling->rope_type));
     if (formula->start) {
         formula->start(&stretch, &ladder);

@@ -27,7 +27,8 @@ static int growth_check(const struct rope_plan *plan, const struct pe_positions 
                                  dtype, limit, err);
 }
 
-int rope_admit(const struct pe_plan_view *view, const struct pe_positions *positions, struct pe_error *err) {
+int pe_rope_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
+                  struct pe_error *err) {
     const struct rope_plan *plan = view->data;
     const struct rope *params = view->params;
     bool text = positions->axes == 1 && !params->rope_axes; /* M-RoPE: a text's t, h and w are the same */
@@ -43,8 +44,8 @@ int rope_admit(const struct pe_plan_view *view, const struct pe_positions *posit
 }
 
 /* No value is above the attention factor, or above what xPos grows to. */
-int rope_fits(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
-              double limit, struct pe_error *err) {
+int pe_rope_fits(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
+                 double limit, struct pe_error *err) {
     const struct rope_plan *plan = view->data;
     if (plan->rates) {
         return growth_check(plan, positions, dtype, limit, err);
@@ -84,14 +85,14 @@ static void make_rates(const struct rope_plan *plan, struct pe_wide *rates) {
     }
 }
 
-bool rope_exact(const struct pe_plan_view *view) {
+bool pe_rope_exact(const struct pe_plan_view *view) {
     return ((const struct rope *)view->params)->arithmetic == PE_ARITHMETIC_EXACT;
 }
 
-int rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
+int pe_rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
     const struct rope *params = view->params;
     struct rope_plan *plan = view->data;
-    plan->n_pairs = (size_t)rope_width(params) / 2;
+    plan->n_pairs = (size_t)pe_rope_width(params) / 2;
     char *after = (char *)(plan->turns + plan->n_pairs);
     if (params->xpos) {
         struct pe_wide *rates = (struct pe_wide *)(void *)after;
@@ -101,23 +102,23 @@ int rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
     }
     float *replayed = (float *)(void *)after;
     plan->axis = (unsigned char *)(replayed + plan->n_pairs);
-    plan->axes = rope_given(params, ROPE_SECTIONS) ? (int)params->sections.n : 1;
+    plan->axes = pe_rope_given(params, ROPE_SECTIONS) ? (int)params->sections.n : 1;
     for (int axis = 0; axis < ROPE_MAX_AXES; axis++) {
         plan->scale[axis] = 1;
         plan->divisor[axis] = 1;
     }
-    rope_scaling_fill(plan, params);
+    pe_rope_scaling_fill(plan, params);
     if (params->rope_axes) {
-        rope_axes_fill(plan, params);
+        pe_rope_axes_fill(plan, params);
         return PE_OK;
     }
     for (size_t i = 0; i < plan->n_pairs; i++) {
         plan->axis[i] = plan->axes > 1 ? section_of(params, i) : 0;
     }
-    return rope_exact(view) ? PE_OK : rope_replay_fill(plan, params, replayed, err);
+    return pe_rope_exact(view) ? PE_OK : pe_rope_replay_fill(plan, params, replayed, err);
 }
 
-struct pe_pairs rope_pairs(const struct pe_plan_view *view) {
+struct pe_pairs pe_rope_pairs(const struct pe_plan_view *view) {
     const struct rope *params = view->params;
     size_t n = ((const struct rope_plan *)view->data)->n_pairs;
     if (params->layout == ROPE_LAYOUT_HALVES) {
@@ -126,7 +127,7 @@ struct pe_pairs rope_pairs(const struct pe_plan_view *view) {
     return (struct pe_pairs){.n = n, .step = 2, .apart = 1};
 }
 
-int rope_axes(const struct pe_plan_view *view) {
+int pe_rope_n_axes(const struct pe_plan_view *view) {
     return ((const struct rope_plan *)view->data)->axes;
 }
 /* ---- Angles -------------------------------------------------------------------------------------------- */
@@ -170,7 +171,7 @@ static void plain_angles(const struct pe_plan_view *view, const struct pe_place 
             n++;
         }
         const struct pe_place *place = &places[axis[i]];
-        if (rope_exact(view)) {
+        if (pe_rope_exact(view)) {
             pe_phase_row(place, plan->turns + out->first + i, n, dtype, &run);
         } else {
             pe_replay_row(&plan->replay, place->scale * place->position, out->first + i, n, dtype, &run);
@@ -178,8 +179,8 @@ static void plain_angles(const struct pe_plan_view *view, const struct pe_place 
     }
 }
 
-void rope_angles(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
-                 const struct pe_angles *out) {
+void pe_rope_angles(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
+                    const struct pe_angles *out) {
     const struct rope *params = view->params;
     const struct rope_plan *plan = view->data;
     double sign = params->direction == ROPE_CLOCKWISE ? -1 : 1;
@@ -197,9 +198,9 @@ void rope_angles(const struct pe_plan_view *view, const struct pe_spot *spot, en
 
 /* A pair as the point on its circle: cos at its first column, sin at its second, and 0 where nothing turns.
  * Turned by k positions, it is the point k positions on, which is what `shift` is about. */
-void rope_encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
-                 void *out) {
-    const struct pe_pairs columns = rope_pairs(view);
+void pe_rope_encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
+                    void *out) {
+    const struct pe_pairs columns = pe_rope_pairs(view);
     size_t row_bytes = view->width * pe_dtype_size(dtype);
     memset(out, 0, n * row_bytes);
     for (size_t i = 0; i < n; i++) {
@@ -209,19 +210,19 @@ void rope_encode(const struct pe_plan_view *view, const double *positions, size_
                                  .cos = element(row, columns.first, dtype),
                                  .sin = element(row, columns.first + columns.apart, dtype),
                                  .step = columns.step};
-        rope_angles(view, &spot, dtype, &both);
+        pe_rope_angles(view, &spot, dtype, &both);
     }
 }
 
-size_t rope_shift_pairs(const struct pe_plan_view *view) {
+size_t pe_rope_shift_pairs(const struct pe_plan_view *view) {
     return ((const struct rope_plan *)view->data)->n_pairs;
 }
 
-void rope_shift(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
-                size_t columns[2]) {
+void pe_rope_shift(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
+                   size_t columns[2]) {
     const struct rope *params = view->params;
     const struct rope_plan *plan = view->data;
-    const struct pe_pairs all = rope_pairs(view);
+    const struct pe_pairs all = pe_rope_pairs(view);
     double sign = params->direction == ROPE_CLOCKWISE ? -1 : 1;
     struct pe_place place;
     columns[0] = all.first + pair * all.step;
@@ -243,9 +244,9 @@ void rope_shift(const struct pe_plan_view *view, double distance, size_t pair, d
     m[1] = -m[2];
 }
 
-void rope_frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void *out) {
+void pe_rope_frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void *out) {
     const struct rope_plan *plan = view->data;
-    if (!rope_exact(view)) {
+    if (!pe_rope_exact(view)) {
         pe_replay_rates(&plan->replay, dtype, out);
         return;
     }
