@@ -6,13 +6,14 @@
  * then calls MHD_run, which never waits. Only this thread calls the library. Workers hand requests back by
  * the list of the done, and the loop resumes their connections.
  *
- * A suspended connection is not watched by the library: that its client left is seen here (EPOLLRDHUP), and
- * its deadline is kept here. MHD_stop_daemon aborts the process when a connection is suspended, so the loop
- * first brings all of them back.
+ * MHD_stop_daemon aborts the process when a connection is suspended, so the loop first brings all of them
+ * back.
  */
 #include "http.h"
 
 #include "config.h"
+#include "http_reply.h"
+#include "http_suspended.h"
 #include "metrics.h"
 #include "request.h"
 
@@ -29,8 +30,6 @@
  * Measured: smaller halves the speed of uploads, larger gains nothing and costs it for each connection. */
 #define HTTP_CONNECTION_BYTES ((size_t)32 << 10)
 #define HTTP_STACK_BYTES      ((size_t)2 << 20) /* jansson's recursion, 2048 levels deep */
-#define HTTP_SMALL_REPLY      (32 << 10)        /* header and body leave in one piece */
-#define HTTP_REPLY_BLOCK      ((size_t)256 << 10)
 #define HTTP_EVENTS           64
 #define HTTP_STUCK_TURNS      100 /* without any event: a buffer that is full of half a line */
 #define HTTP_STUCK_MS         5
@@ -45,10 +44,8 @@ struct http {
     struct conns conns;
     struct listener listener;
     struct MHD_Daemon *daemon;
-    int epoll;
-    struct request *suspended;
+    struct suspended suspended; /* and the loop's epoll descriptor */
     enum http_phase phase;
-    int64_t next_deadline; /* none of a suspended request is earlier */
     int64_t next_sweep;
     int64_t end_ns; /* of the phase */
     int stuck;      /* turns since something happened */
@@ -56,139 +53,6 @@ struct http {
     bool has_thread;
     _Atomic int64_t drain_ns; /* when the drain must be over; NEVER = go on serving */
 };
-
-/* ---- Suspending ---------------------------------------------------------------------------------------- */
-
-static void suspend(struct http *http, struct request *request) {
-    if (request->suspended) {
-        return;
-    }
-    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = request};
-    epoll_ctl(http->epoll, EPOLL_CTL_ADD, request->conn->fd, &event);
-    request->suspended = true;
-    request->previous = NULL;
-    request->next = http->suspended;
-    if (request->next != NULL) {
-        request->next->previous = request;
-    }
-    http->suspended = request;
-    if (request->deadline_ns < http->next_deadline) {
-        http->next_deadline = request->deadline_ns;
-    }
-    MHD_suspend_connection(request->connection);
-}
-
-static void resume(struct http *http, struct request *request) {
-    if (!request->suspended) {
-        return;
-    }
-    epoll_ctl(http->epoll, EPOLL_CTL_DEL, request->conn->fd, NULL);
-    request->suspended = false;
-    if (request->previous != NULL) {
-        request->previous->next = request->next;
-    } else {
-        http->suspended = request->next;
-    }
-    if (request->next != NULL) {
-        request->next->previous = request->previous;
-    }
-    MHD_resume_connection(request->connection);
-}
-
-/* After an event: may its connection go on? */
-static void settle(struct http *http, struct request *request) {
-    if (!request_waits(request)) {
-        resume(http, request);
-    } else if (request->deadline_ns < http->next_deadline) {
-        http->next_deadline = request->deadline_ns;
-    }
-}
-
-/* ---- Replies ------------------------------------------------------------------------------------------- */
-
-static struct http *http_of(const struct request *request) {
-    return (struct http *)((char *)request->shell - offsetof(struct http, shell));
-}
-
-static ssize_t read_reply(void *context, uint64_t position, char *out, size_t room) {
-    struct request *request = context;
-    size_t n;
-    (void)position;
-    http_of(request)->stuck = 0;
-    switch (request_read(request, out, room, &n)) {
-    case STREAM_BYTES:
-        return (ssize_t)n;
-    case STREAM_WAIT:
-        suspend(http_of(request), request);
-        return 0;
-    case STREAM_END:
-        /* Short of the announced length is a failure; the library closes the connection then. */
-        return call_reply(request->call)->length > request->sent ? MHD_CONTENT_READER_END_WITH_ERROR
-                                                                 : MHD_CONTENT_READER_END_OF_STREAM;
-    case STREAM_FAILED:
-        break;
-    }
-    return MHD_CONTENT_READER_END_WITH_ERROR;
-}
-
-static struct MHD_Response *small_response(struct request *request, size_t length) {
-    char *body = malloc(length + 1);
-    if (body == NULL) {
-        return NULL;
-    }
-    size_t n = 0, got = 1;
-    while (n < length && got > 0) {
-        request_read(request, body + n, length - n, &got);
-        n += got;
-    }
-    struct MHD_Response *response = MHD_create_response_from_buffer(n, body, MHD_RESPMEM_MUST_FREE);
-    if (response == NULL) {
-        free(body);
-    }
-    return response;
-}
-
-static struct MHD_Response *make_response(struct request *request, const struct call_reply *reply) {
-    bool no_body = reply->status == MHD_HTTP_NO_CONTENT || reply->status == MHD_HTTP_NOT_MODIFIED;
-    bool small = reply->length >= 0 && reply->length <= HTTP_SMALL_REPLY && request->stream == NULL;
-    if (no_body || (small && !request->is_head)) {
-        return small_response(request, no_body ? 0 : (size_t)reply->length);
-    }
-    uint64_t size = reply->length >= 0 ? (uint64_t)reply->length : MHD_SIZE_UNKNOWN;
-    size_t block = size < HTTP_REPLY_BLOCK ? (size_t)size + 1 : HTTP_REPLY_BLOCK;
-    struct MHD_Response *response = MHD_create_response_from_callback(size, block, read_reply, request, NULL);
-    if (response != NULL && request->is_head && reply->length < 0) {
-        /* The library would send the end of a chunked body after the header. Without chunks there is no body
-         * and no length, and the connection is closed. */
-        MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
-    }
-    return response;
-}
-
-static enum MHD_Result send_reply(struct http *http, struct request *request) {
-    const struct call_reply *reply = call_reply(request->call);
-    struct MHD_Response *response = make_response(request, reply);
-    if (response == NULL) {
-        return MHD_NO;
-    }
-    bool ok = true;
-    for (size_t i = 0; i < reply->n_headers; i++) {
-        ok = MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value) == MHD_YES &&
-             ok;
-    }
-    if (request->close || http->shell.draining) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    }
-    if (request->stream != NULL) {
-        request->conn->own_timeout = true;
-        MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT,
-                                  (unsigned)http->shell.service->config->stream_timeout_s);
-    }
-    request->phase = REQUEST_SENDING;
-    ok = ok && MHD_queue_response(request->connection, (unsigned)reply->status, response) == MHD_YES;
-    MHD_destroy_response(response);
-    return ok ? MHD_YES : MHD_NO;
-}
 
 /* ---- The library's callbacks --------------------------------------------------------------------------- */
 
@@ -287,7 +151,7 @@ static enum MHD_Result begin(struct http *http, struct request *request, const c
     }
     if (request->phase == REQUEST_READY) {
         conn_enter(&http->conns, request->conn, CONN_BUSY);
-        return send_reply(http, request);
+        return http_reply_send(request) ? MHD_YES : MHD_NO;
     }
     return MHD_YES;
 }
@@ -298,7 +162,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     struct http *http = context;
     struct request *request = *request_context;
     (void)connection;
-    http->stuck = 0;
+    http->shell.moved = true;
     if (request == NULL || request->gone) {
         return MHD_NO;
     }
@@ -315,10 +179,10 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         request_finish(request);
     }
     if (request_waits(request)) {
-        suspend(http, request);
+        suspended_add(&http->suspended, request);
         return MHD_YES;
     }
-    return send_reply(http, request);
+    return http_reply_send(request) ? MHD_YES : MHD_NO;
 }
 
 static enum request_outcome outcome_of(const struct request *request, enum MHD_RequestTerminationCode code) {
@@ -364,27 +228,15 @@ static void take_done(struct http *http) {
         bool orphan = request->phase == REQUEST_ORPHAN;
         request_returned(request);
         if (!orphan) {
-            settle(http, request);
+            suspended_settle(&http->suspended, request);
         }
-    }
-}
-
-/* Calls `event` on every suspended request whose deadline is `by` or earlier. */
-static void for_suspended(struct http *http, int64_t by, void (*event)(struct request *)) {
-    struct request *next;
-    http->next_deadline = NEVER;
-    for (struct request *request = http->suspended; request != NULL; request = next) {
-        next = request->next;
-        if (request->deadline_ns <= by) {
-            event(request);
-        }
-        settle(http, request);
     }
 }
 
 static int wait_ms(const struct http *http, int64_t now) {
     MHD_UNSIGNED_LONG_LONG library_ms;
-    int64_t wake = http->next_deadline < http->next_sweep ? http->next_deadline : http->next_sweep;
+    int64_t wake =
+        http->suspended.next_deadline < http->next_sweep ? http->suspended.next_deadline : http->next_sweep;
     int64_t ms = wake == NEVER ? 60000 : (wake - now + POOL_MS - 1) / POOL_MS;
     if (MHD_get_timeout(http->daemon, &library_ms) == MHD_YES && (int64_t)library_ms < ms) {
         ms = (int64_t)library_ms;
@@ -399,7 +251,9 @@ static int wait_ms(const struct http *http, int64_t now) {
 
 static void wait_events(struct http *http) {
     struct epoll_event events[HTTP_EVENTS];
-    int n = epoll_wait(http->epoll, events, HTTP_EVENTS, wait_ms(http, pool_now_ns()));
+    http->stuck = http->shell.moved ? 0 : http->stuck;
+    http->shell.moved = false;
+    int n = epoll_wait(http->suspended.epoll, events, HTTP_EVENTS, wait_ms(http, pool_now_ns()));
     http->stuck = n == 0 && http->stuck < INT_MAX ? http->stuck + 1 : 0;
     for (int i = 0; i < n; i++) {
         struct request *request = events[i].data.ptr;
@@ -407,7 +261,7 @@ static void wait_events(struct http *http) {
             continue; /* the library or the list of the done, which are looked at anyway */
         }
         request_client_left(request);
-        settle(http, request);
+        suspended_settle(&http->suspended, request);
     }
 }
 
@@ -443,7 +297,7 @@ static void step_phase(struct http *http, int64_t now) {
         http->phase = HTTP_GONE;
     }
     if (http->phase >= HTTP_STOPPING) {
-        for_suspended(http, NEVER, request_stop); /* those that still come, too */
+        suspended_for_each(&http->suspended, NEVER, request_stop); /* those that still come, too */
     }
 }
 
@@ -459,8 +313,8 @@ static void turn(struct http *http) {
     wait_events(http);
     take_done(http);
     int64_t now = pool_now_ns();
-    if (now >= http->next_deadline) {
-        for_suspended(http, now, request_expire);
+    if (now >= http->suspended.next_deadline) {
+        suspended_for_each(&http->suspended, now, request_expire);
     }
     sweep(http, now);
     step_phase(http, now);
@@ -470,7 +324,7 @@ static void turn(struct http *http) {
 static void *loop_main(void *context) {
     struct http *http = context;
     /* The library aborts when it is stopped with a suspended connection. */
-    while (http->phase != HTTP_GONE || http->suspended != NULL) {
+    while (http->phase != HTTP_GONE || http->suspended.first != NULL) {
         turn(http);
     }
     MHD_stop_daemon(http->daemon);
@@ -478,7 +332,7 @@ static void *loop_main(void *context) {
     /* Released streams of which a worker still fills a block. */
     while (http->shell.n_orphans > 0) {
         struct epoll_event event;
-        epoll_wait(http->epoll, &event, 1, 1000);
+        epoll_wait(http->suspended.epoll, &event, 1, 1000);
         take_done(http);
     }
     return NULL;
@@ -503,12 +357,12 @@ static bool start_daemon(struct http *http) {
 
 static bool watch(struct http *http, int fd) {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
-    return epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+    return epoll_ctl(http->suspended.epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 static bool start_loop(struct http *http) {
-    http->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (http->epoll < 0 || !done_open(&http->shell.done) || !start_daemon(http)) {
+    http->suspended.epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (http->suspended.epoll < 0 || !done_open(&http->shell.done) || !start_daemon(http)) {
         return false;
     }
     int library = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
@@ -538,8 +392,8 @@ int http_open(struct http **out, const struct http_options *options, struct pe_e
                                  .admin = options->admin};
     conns_init(&http->conns, options->service->config);
     http->shell.peers = &http->conns.peers;
-    http->epoll = -1;
-    http->next_deadline = NEVER;
+    http->shell.suspended = &http->suspended;
+    http->suspended = (struct suspended){.epoll = -1, .next_deadline = NEVER};
     atomic_init(&http->drain_ns, NEVER);
     if (listen_open(&http->listener, options->address, options->option, err) != PE_OK) {
         http_close(http);
@@ -579,8 +433,8 @@ void http_close(struct http *http) {
     } else if (http->listener.fd > 0 && http->phase == HTTP_SERVING) {
         close(http->listener.fd);
     }
-    if (http->epoll >= 0) {
-        close(http->epoll);
+    if (http->suspended.epoll >= 0) {
+        close(http->suspended.epoll);
     }
     done_close(&http->shell.done);
     free(http);

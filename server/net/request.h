@@ -18,6 +18,7 @@
 #include "stream.h"
 
 struct log;
+struct suspended;
 
 /* What the requests of one listener share. Owned by its loop thread, but for done. */
 struct shell {
@@ -30,6 +31,10 @@ struct shell {
     bool draining;    /* replies say Connection: close */
     size_t n_streams; /* open now */
     size_t n_orphans; /* released while a worker still fills a block */
+
+    /* The HTTP side's own. */
+    struct suspended *suspended;
+    bool moved; /* something was received or sent since the last look */
 };
 
 enum request_phase {

@@ -36,7 +36,7 @@ SERVER = [
 ]
 # Outside headers with an owner.
 OWNED = {
-    "microhttpd.h": ["server/net/http.c"],
+    "microhttpd.h": ["server/net/http*.c"],
     "jansson.h": ["server/wire/bind*", "server/config*"],
     "cblas.h": ["lib/kernels/linalg.c"],
     "pthread.h": ["server/*"],
