@@ -43,8 +43,8 @@ const struct pe_field config_fields[] = {
     {PE_FIELD(config, connections), .def = "4096", .min = 1, .max = 1000000, .unit = "N",
      .doc = "connections at once; more wait until one closes"},
     {PE_FIELD(config, connections_per_ip), .def = "0", .min = 0, .max = 1000000, .unit = "N",
-     .doc = "connections at once from one address, more are closed; 0 is no limit of its own, as is right behind a "
-            "proxy, where all clients have one address"},
+     .doc = "connections at once from one address (IPv6: of one /64), more are closed; 0 is no limit of its own, as "
+            "is right behind a proxy, where all clients have one address"},
     {PE_FIELD(config, requests_per_ip), .def = "0", .min = 0, .max = 65536, .unit = "N",
      .doc = "requests of one address (IPv6: of one /64) that wait or are computed at once; more are answered 429; 0 "
             "is no limit of its own, as is right behind a proxy"},

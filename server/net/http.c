@@ -14,6 +14,7 @@
 #include "config.h"
 #include "http_reply.h"
 #include "http_suspended.h"
+#include "log.h"
 #include "metrics.h"
 #include "request.h"
 
@@ -30,8 +31,9 @@
  * Measured: smaller halves the speed of uploads, larger gains nothing and costs it for each connection. */
 #define HTTP_CONNECTION_BYTES ((size_t)32 << 10)
 #define HTTP_STACK_BYTES      ((size_t)2 << 20) /* jansson's recursion, 2048 levels deep */
+#define HTTP_LIBRARY          "0.9.75"          /* of which we know where a head lies */
 #define HTTP_EVENTS           64
-#define HTTP_STUCK_TURNS      100 /* without any event: a buffer that is full of half a line */
+#define HTTP_STUCK_TURNS      48 /* without any event: a buffer that is full of half a line */
 #define HTTP_STUCK_MS         5
 #define HTTP_DRAIN_TICK_NS    (20 * POOL_MS)
 #define HTTP_LAST_WORDS_NS    POOL_SECOND /* after the drain timeout, to send what was stopped */
@@ -62,6 +64,24 @@ static struct conn *conn_of(struct MHD_Connection *connection) {
     return info != NULL ? info->socket_context : NULL;
 }
 
+static enum request_outcome outcome_of(const struct request *request, enum MHD_RequestTerminationCode code) {
+    switch (code) {
+    case MHD_REQUEST_TERMINATED_COMPLETED_OK:
+        return REQUEST_SENT;
+    case MHD_REQUEST_TERMINATED_TIMEOUT_REACHED:
+        return REQUEST_TIMED_OUT;
+    case MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN:
+        return REQUEST_CUT;
+    case MHD_REQUEST_TERMINATED_WITH_ERROR:
+        if (request->call == NULL && !request->conn->cut) {
+            return REQUEST_SENT; /* the library has refused the head by itself */
+        }
+        return request_broken(request);
+    default:
+        return request_broken(request);
+    }
+}
+
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code) {
     struct http *http = context;
@@ -70,7 +90,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         struct conn *conn = *socket_context;
         if (conn != NULL) {
             if (conn->request != NULL) { /* a head without room for its parts: on_completed is not called */
-                request_release(conn->request, REQUEST_CLIENT_GONE);
+                request_release(conn->request, outcome_of(conn->request, MHD_REQUEST_TERMINATED_WITH_ERROR));
             }
             if (conn->phase == CONN_IDLE && conn->begun && conn->why != NULL) {
                 metrics_reject(metrics, METRICS_IDLE_TIMEOUT); /* there was no request yet that could be */
@@ -111,6 +131,10 @@ static size_t on_unescape(void *context, struct MHD_Connection *connection, char
     return strlen(text);
 }
 
+static bool library_is_known(void) {
+    return strcmp(MHD_get_version(), HTTP_LIBRARY) == 0;
+}
+
 static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const char *name, size_t name_size,
                                  const char *value, size_t value_size) {
     struct gate_request *head = context;
@@ -125,11 +149,11 @@ static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const c
     return MHD_YES;
 }
 
-/* Tells the gate where the head lies. Other releases than 0.9.75 may move texts, and read more strictly. */
+/* Tells the gate where the head lies. Other releases may move texts, and read more strictly. */
 static void place(struct gate_request *head, struct MHD_Connection *connection, const char *url) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    if (info != NULL && strcmp(MHD_get_version(), "0.9.75") == 0) {
+    if (info != NULL && library_is_known()) {
         head->target_at = url;
         head->head_size = info->header_size;
     }
@@ -185,19 +209,6 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return http_reply_send(request) ? MHD_YES : MHD_NO;
 }
 
-static enum request_outcome outcome_of(const struct request *request, enum MHD_RequestTerminationCode code) {
-    switch (code) {
-    case MHD_REQUEST_TERMINATED_COMPLETED_OK:
-        return REQUEST_SENT;
-    case MHD_REQUEST_TERMINATED_TIMEOUT_REACHED:
-        return REQUEST_TIMED_OUT;
-    case MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN:
-        return REQUEST_CUT;
-    default:
-        return request_broken(request);
-    }
-}
-
 static void on_completed(void *context, struct MHD_Connection *connection, void **request_context,
                          enum MHD_RequestTerminationCode code) {
     struct request *request = *request_context;
@@ -242,7 +253,8 @@ static int wait_ms(const struct http *http, int64_t now) {
         ms = (int64_t)library_ms;
     }
     /* The library wants to go on at once when there are bytes in a buffer, even if they fill it and end in
-     * the middle of a chunk's first line, so that nothing can come of it until the connection is cut. */
+     * the middle of a chunk's first line, so that nothing can come of it until the sweep cuts it. But it also
+     * reads a long head KiB by KiB without a word, and that must not have to wait. */
     if (http->stuck > HTTP_STUCK_TURNS && ms < HTTP_STUCK_MS) {
         ms = HTTP_STUCK_MS;
     }
@@ -305,6 +317,7 @@ static void sweep(struct http *http, int64_t now) {
     if (now < http->next_sweep) {
         return;
     }
+    MHD_run(http->daemon); /* what came while we, not the clients, were late */
     conns_sweep(&http->conns, now, request_body_late);
     http->next_sweep = now + (http->phase == HTTP_SERVING ? CONNS_SWEEP_NS : HTTP_DRAIN_TICK_NS);
 }
@@ -346,8 +359,7 @@ static bool start_daemon(struct http *http) {
         MHD_USE_EPOLL | MHD_USE_ITC | MHD_USE_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
         http, MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL, MHD_OPTION_LISTEN_SOCKET, http->listener.fd,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_CONNECTION_BYTES, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)config->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned)config->connections_per_ip, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s,
+        (unsigned)config->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http,
         MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
@@ -379,6 +391,13 @@ static bool start_loop(struct http *http) {
     return http->has_thread;
 }
 
+static void warn_of_library(const struct log *log) {
+    const struct log_pair pairs[] = {{.name = "version", .text = MHD_get_version()},
+                                     {.name = "checked_with", .text = HTTP_LIBRARY}};
+    log_event(log, LOG_WARNING, "header lines are not checked as strictly with this libmicrohttpd", pairs,
+              PE_COUNT(pairs));
+}
+
 int http_open(struct http **out, const struct http_options *options, struct pe_error *err) {
     *out = NULL;
     struct http *http = calloc(1, sizeof *http);
@@ -398,6 +417,9 @@ int http_open(struct http **out, const struct http_options *options, struct pe_e
     if (listen_open(&http->listener, options->address, options->option, err) != PE_OK) {
         http_close(http);
         return err->code;
+    }
+    if (!library_is_known() && !options->admin) {
+        warn_of_library(options->log);
     }
     if (!start_loop(http)) {
         http_close(http);

@@ -68,6 +68,7 @@ struct request {
     bool waits_block; /* the sender came for a block that is being filled */
     bool was_queued;
     bool told;   /* answered in the middle of its body */
+    bool failed; /* by us, in the middle of the reply */
     bool shared; /* counted in peer->n_requests */
     bool plans;  /* the job's first part is call_finish */
     int64_t opened_ns, deadline_ns;
