@@ -339,7 +339,8 @@ static bool query_is_plain(const char *query) {
 }
 
 bool call_is_quick(const struct call *call) {
-    return call->answered || call->route.page || (call_is_get(call) && query_is_plain(call->query));
+    bool brief = call->route.op && call->route.op->brief;
+    return call->answered || call->route.page || (brief && call_is_get(call) && query_is_plain(call->query));
 }
 
 static int stopped_error(struct call *call) {

@@ -32,6 +32,7 @@ struct config {
     int64_t drain_delay_ms;     /* still accepting while not ready */
     int64_t drain_timeout_ms;   /* for what is in flight */
     int64_t body_bytes;         /* posted */
+    int64_t memory_bytes;       /* of all requests together; 0 = follows the machine */
     int64_t expanded_bytes;     /* of a request: its body inflated and parsed, with what is computed */
     int64_t envelope_bytes;     /* JSON without its arrays of numbers */
     int64_t reply_bytes;        /* buffered reply */

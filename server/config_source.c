@@ -20,8 +20,9 @@ static int set_plain_text(struct pe_arena *arena, struct config *config, const s
 int config_set_text(struct pe_arena *arena, struct config *config, const struct pe_field *row,
                     const char *text, struct pe_error *err) {
     if (row->flags & PE_FIELD_BYTES) {
-        int64_t bytes = 0;
-        if (config_bytes_parse(text, &bytes, err)) {
+        int64_t bytes = 0; /* "auto" */
+        bool automatic = (row->flags & PE_FIELD_AUTO) && strcmp(text, "auto") == 0;
+        if (!automatic && config_bytes_parse(text, &bytes, err)) {
             return err->code;
         }
         return pe_field_set_int(config_fields, row, config, bytes, err);

@@ -10,10 +10,12 @@
 
 #include "posenc.h"
 
+struct budget;
 struct buffers;
 
-/* HANDLE. At most `keep_bytes` are kept for reuse (0 = none). NULL = no memory. */
-struct buffers *buffers_open(size_t keep_bytes);
+/* HANDLE. At most `keep_bytes` are kept for reuse (0 = none). Blocks of 256 KiB and more that are in use
+ * count in the budget, which may be NULL: beyond it there are none. NULL = no memory. */
+struct buffers *buffers_open(size_t keep_bytes, struct budget *budget);
 void buffers_close(struct buffers *buffers); /* all blocks have come back; NULL is allowed */
 /* Its functions, for any thread. Blocks are 64-byte aligned and not cleared. */
 struct pe_allocator buffers_allocator(struct buffers *buffers);

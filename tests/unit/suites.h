@@ -14,6 +14,7 @@
     X(arena)              \
     X(attention)          \
     X(attention_errors)   \
+    X(budget)             \
     X(buffers)            \
     X(call)               \
     X(call_bad)           \
