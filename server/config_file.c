@@ -123,7 +123,7 @@ int config_parse_json(struct pe_arena *arena, struct config *config, const char 
                       const char *origin, struct pe_error *err) {
     struct reading r = {
         .arena = arena, .config = config, .origin = origin, .err = err, .text = text, .length = length};
-    jansson_guard(read_text, &r, err);
+    jansson_guard(read_text, &r, NULL, err);
     return r.applied ? err->code : config_error_from(err, origin, NULL);
 }
 
@@ -142,7 +142,7 @@ int config_read_file(struct pe_arena *arena, struct config *config, const char *
     if (!r.file) {
         return unreadable(path, errno, err);
     }
-    jansson_guard(read_file, &r, err);
+    jansson_guard(read_file, &r, NULL, err);
     fclose(r.file);
     if (r.applied) {
         return err->code;
