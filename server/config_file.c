@@ -129,10 +129,8 @@ int config_parse_json(struct pe_arena *arena, struct config *config, const char 
 
 static int unreadable(const char *path, int number, struct pe_error *err) {
     char reason[128];
-    if (strerror_r(number, reason, sizeof reason) != 0) {
-        snprintf(reason, sizeof reason, "error %d", number);
-    }
-    pe_fail(err, PE_ERR_UNKNOWN_NAME, "", "cannot be read: %s", reason);
+    pe_fail(err, PE_ERR_UNKNOWN_NAME, "", "cannot be read: %s",
+            config_errno_text(number, reason, sizeof reason));
     return config_error_from(err, path, NULL);
 }
 

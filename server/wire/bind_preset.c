@@ -3,6 +3,7 @@
  * Presets: names for encodings as projects use them. Those of config/presets.json are built in; the file that
  * the option presets_file names has the same form, and adds to them or replaces them.
  */
+#include "config.h"
 #include "config_jansson.h"
 #include "wire/bind_value.h"
 
@@ -167,11 +168,8 @@ static int presets_file(struct presets *presets, const char *path, struct pe_err
     struct reading reading = {presets, fopen(path, "rb"), path, err};
     if (!reading.file) {
         char reason[128];
-        int number = errno;
-        if (strerror_r(number, reason, sizeof reason) != 0) {
-            snprintf(reason, sizeof reason, "error %d", number);
-        }
-        return pe_fail(err, PE_ERR_UNKNOWN_NAME, "presets_file", "%.100s: cannot be read: %s", path, reason);
+        return pe_fail(err, PE_ERR_UNKNOWN_NAME, "presets_file", "%.100s: cannot be read: %s", path,
+                       config_errno_text(errno, reason, sizeof reason));
     }
     jansson_guard(read_file, &reading, NULL, err);
     fclose(reading.file);
