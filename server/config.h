@@ -103,6 +103,9 @@ struct config_address {
 };
 int config_address_parse(const char *text, struct config_address *address, struct pe_error *err) PE_CHECKED;
 
+/* What errno says, into text; returns text. Any thread. */
+char *config_errno_text(int number, char *text, size_t size);
+
 /* ---- Printing ---------------------------------------------------------------------------------------- */
 
 /* JSON that --config accepts, in the order of the rows; secrets as "***". */

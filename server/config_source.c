@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values given as text, where an error came from, and "did you mean".
+ * Values given as text, where an error came from and what the system says, and "did you mean".
  */
 #include "config_source.h"
 
@@ -38,6 +38,13 @@ int config_error_from(struct pe_error *err, const char *origin, const char *key)
              key ? key : "");
     err->path[0] = '\0';
     return pe_error_at(err, place); /* which makes it one line, whatever the key holds */
+}
+
+char *config_errno_text(int number, char *text, size_t size) {
+    if (strerror_r(number, text, size) != 0) {
+        snprintf(text, size, "error %d", number);
+    }
+    return text;
 }
 
 void config_nearest_init(struct config_nearest *nearest, const char *wanted) {

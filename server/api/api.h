@@ -26,6 +26,13 @@ extern const size_t api_common_n_fields_raw; /* with them */
 
 #define API_MAX_PLANS 2
 
+/* Long loops over plain numbers handle so many between two questions whether to stop: under a millisecond. */
+#define API_STOP_ITEMS ((size_t)1 << 16)
+/* The next so many of n, of which `done` are done. */
+static inline size_t api_stop_step(size_t n, size_t done) {
+    return n - done < API_STOP_ITEMS ? n - done : API_STOP_ITEMS;
+}
+
 /* One operation being carried out. */
 struct task {
     const struct service *service;

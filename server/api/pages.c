@@ -133,7 +133,7 @@ int page_table(struct page *page, struct pe_error *err) {
     const struct table *table = tables_table(page->service->tables, page->argument, err);
     if (!table) {
         struct pe_error why = *err;
-        *err = (struct pe_error){0};
+        *err = (struct pe_error){.stop = why.stop};
         return pe_fail(err, SERVER_NOT_FOUND, "path", "%s", why.text);
     }
     describe_table(page->text, table);

@@ -20,8 +20,9 @@ void buffers_close(struct buffers *buffers); /* all blocks have come back; NULL 
 /* Its functions, for any thread. Blocks are 64-byte aligned and not cleared. */
 struct pe_allocator buffers_allocator(struct buffers *buffers);
 size_t buffers_kept(struct buffers *buffers); /* bytes kept now */
-/* When no block has come back since the last call: frees all that are kept, and what malloc itself holds
- * back. Returns how many bytes were kept. */
+/* When blocks are kept and none has come back since the last call: frees all of them, and then what malloc
+ * itself holds back and can give up; where none was kept, malloc is left as it is. Returns how many bytes
+ * were kept. */
 size_t buffers_tidy(struct buffers *buffers);
 
 /* Sets malloc's own limits, once, at the start of the process: blocks of some megabytes inside of the
