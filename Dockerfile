@@ -22,7 +22,7 @@ RUN docker/rootfs /rootfs build/release/posencd
 
 FROM scratch
 COPY --from=build /rootfs/ /
-ARG VERSION=0.1.0
+ARG VERSION=0.2.0
 LABEL org.opencontainers.image.title="posenc" \
       org.opencontainers.image.description="Transformer positional encodings over HTTP: exact, deterministic" \
       org.opencontainers.image.version="$VERSION" \

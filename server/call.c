@@ -25,6 +25,11 @@ int64_t call_now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* Another failure takes its place; who may stop the call stays. */
+static void error_clear(struct pe_error *err) {
+    *err = (struct pe_error){.stop = err->stop};
+}
+
 /* ---- open -------------------------------------------------------------------------------------------- */
 
 static const char *copy_text(struct call *call, const char *text) {
@@ -340,7 +345,8 @@ static bool query_is_plain(const char *query) {
 }
 
 bool call_is_quick(const struct call *call) {
-    return call->answered || call->route.page || (call_is_get(call) && query_is_plain(call->query));
+    bool brief = call->route.op && call->route.op->brief;
+    return call->answered || call->route.page || (brief && call_is_get(call) && query_is_plain(call->query));
 }
 
 static int stopped_error(struct call *call) {
@@ -359,7 +365,7 @@ static int stopped_error(struct call *call) {
 /* A step failed: perhaps only because it was asked to end. */
 static void answer_failure(struct call *call) {
     if (call->err.code == PE_ERR_STOPPED) {
-        call->err = (struct pe_error){0};
+        error_clear(&call->err);
         stopped_error(call);
     }
     call_answer_problem(call);
@@ -448,13 +454,13 @@ void call_write(struct call *call) {
 }
 
 void call_refuse(struct call *call, int code, const char *detail) {
-    call->err = (struct pe_error){0};
+    error_clear(&call->err);
     pe_fail(&call->err, code, "body", "%s", detail);
     call_answer_problem(call);
 }
 
 void call_refuse_client(struct call *call, const char *option, uint64_t limit, uint64_t got) {
-    call->err = (struct pe_error){0};
+    error_clear(&call->err);
     pe_fail_limit(
         &call->err, "body", option, limit, got,
         "%llu at once from one address, at most %llu are allowed (option %s); try again when one of "

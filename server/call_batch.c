@@ -122,6 +122,7 @@ static void entry_run(const void *state, size_t part) {
 
 int call_batch_open(struct call *call) {
     struct bind_batch batch = {
+        .arena = call->arena,
         .context = call,
         .limit = (size_t)call->service->config->batch_requests,
         .open = entries_open,

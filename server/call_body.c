@@ -7,6 +7,8 @@
  */
 #include "call_state.h"
 
+#include "budget.h"
+
 #include "config.h"
 
 #include <stdlib.h>
@@ -164,13 +166,31 @@ static int unpack(struct call *call) {
     return call->err.code;
 }
 
+/* Counts what the body holds by now among the memory of all requests. */
+static int hold(struct call *call) {
+    struct call_body *body = &call->body;
+    size_t held = body->packed.room + body->plain.room + (body->lift ? lift_bytes(body->lift) : 0);
+    if (held > body->held && !budget_take(call->service->budget, held - body->held)) {
+        return pe_fail(&call->err, PE_ERR_MEMORY, "body",
+                       "the memory of all requests (option memory_bytes) is in use, try again");
+    }
+    if (held < body->held) {
+        budget_give(call->service->budget, body->held - held);
+    }
+    body->held = held;
+    return PE_OK;
+}
+
 int call_body_feed(struct call *call, const void *bytes, size_t n) {
     int64_t limit = call->service->config->body_bytes;
     call->body.received += n;
     if (call->body.received > (uint64_t)limit) {
         return too_large(call, call->body.received);
     }
-    return call->body.gzip ? collect(call, &call->body.packed, bytes, n, limit) : feed_plain(call, bytes, n);
+    if (call->body.gzip ? collect(call, &call->body.packed, bytes, n, limit) : feed_plain(call, bytes, n)) {
+        return call->err.code;
+    }
+    return hold(call);
 }
 
 static void drop(struct call_bytes *bytes) {
@@ -197,8 +217,10 @@ int call_body_end(struct call *call) {
     if (body->lift && lift_finish(body->lift, &call->err)) {
         return call->err.code;
     }
-    size_t held = body->plain.room + (body->lift ? lift_bytes(body->lift) : 0);
-    return pe_arena_charge(call->arena, held, &call->err) ? pe_error_at(&call->err, "body") : PE_OK;
+    if (hold(call)) {
+        return call->err.code;
+    }
+    return pe_arena_charge(call->arena, body->held, &call->err) ? pe_error_at(&call->err, "body") : PE_OK;
 }
 
 /* ---- binding ----------------------------------------------------------------------------------------- */
@@ -304,6 +326,8 @@ int call_body_bind(struct call *call, struct bind *bind) {
 }
 
 void call_body_close(struct call *call) {
+    budget_give(call->service->budget, call->body.held);
+    call->body.held = 0;
     struct call_body *body = &call->body;
     if (body->lift) {
         lift_close(body->lift);

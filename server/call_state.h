@@ -26,6 +26,7 @@ struct call_body {
     struct lift *lift;        /* JSON */
     struct call_bytes packed; /* gzip: as sent */
     struct call_bytes plain;  /* binary formats: all of it, inflated */
+    size_t held;              /* bytes counted in the budget of all requests */
     bool gzip;
 };
 

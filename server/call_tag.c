@@ -14,8 +14,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LIST_TOGETHER ((size_t)1 << 17) /* numbers hashed between two questions whether to stop */
-
 static void set_tag(struct call *call, uint64_t hash) {
     snprintf(call->etag, sizeof call->etag, "\"%016llx\"", (unsigned long long)hash);
 }
@@ -38,7 +36,7 @@ static uint64_t hash_positions(uint64_t hash, const struct pe_positions *positio
     hash = digest_bytes(digest_bytes(hash, sizes, sizeof sizes), rule, sizeof rule);
     size_t n = positions->list ? pe_positions_count(positions) * (size_t)positions->axes : 0;
     for (size_t done = 0, step; done < n && !pe_error_poll(err); done += step) {
-        step = n - done < LIST_TOGETHER ? n - done : LIST_TOGETHER;
+        step = api_stop_step(n, done);
         hash = digest_bytes(hash, positions->list + done, step * sizeof(double));
     }
     return hash;

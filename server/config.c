@@ -43,8 +43,8 @@ const struct pe_field config_fields[] = {
     {PE_FIELD(config, connections), .def = "4096", .min = 1, .max = 1000000, .unit = "N",
      .doc = "connections at once; more wait until one closes"},
     {PE_FIELD(config, connections_per_ip), .def = "0", .min = 0, .max = 1000000, .unit = "N",
-     .doc = "connections at once from one address, more are closed; 0 is no limit of its own, as is right behind a "
-            "proxy, where all clients have one address"},
+     .doc = "connections at once from one address (IPv6: of one /64), more are closed; 0 is no limit of its own, as "
+            "is right behind a proxy, where all clients have one address"},
     {PE_FIELD(config, requests_per_ip), .def = "0", .min = 0, .max = 65536, .unit = "N",
      .doc = "requests of one address (IPv6: of one /64) that wait or are computed at once; more are answered 429; 0 "
             "is no limit of its own, as is right behind a proxy"},
@@ -69,6 +69,10 @@ const struct pe_field config_fields[] = {
      .doc = "on SIGTERM: how long requests in flight may take before they are cut"},
     {PE_FIELD(config, body_bytes), .def = "67108864", .min = KIB, .max = TIB, .unit = "SIZE",
      .flags = PE_FIELD_BYTES, .doc = "largest posted body, as sent; more is answered 413"},
+    {PE_FIELD(config, memory_bytes), .def = "0", .min = 0, .max = TIB, .unit = "SIZE",
+     .flags = PE_FIELD_BYTES | PE_FIELD_AUTO,
+     .doc = "most memory of all requests together, for bodies, results and replies; what would go beyond is answered 503; "
+            "auto is half of the machine's, or of the container's"},
     {PE_FIELD(config, expanded_bytes), .def = "268435456", .min = 64 * KIB, .max = TIB, .unit = "SIZE",
      .flags = PE_FIELD_BYTES, .doc = "most memory of one request: its body, inflated and parsed, and all that is computed from it, "
             "together; a body being inflated (body_bytes) and the reply (reply_bytes) come on top"},

@@ -32,6 +32,7 @@ struct config {
     int64_t drain_delay_ms;     /* still accepting while not ready */
     int64_t drain_timeout_ms;   /* for what is in flight */
     int64_t body_bytes;         /* posted */
+    int64_t memory_bytes;       /* of all requests together; 0 = follows the machine */
     int64_t expanded_bytes;     /* of a request: its body inflated and parsed, with what is computed */
     int64_t envelope_bytes;     /* JSON without its arrays of numbers */
     int64_t reply_bytes;        /* buffered reply */
@@ -101,6 +102,9 @@ struct config_address {
     char port[8];
 };
 int config_address_parse(const char *text, struct config_address *address, struct pe_error *err) PE_CHECKED;
+
+/* What errno says, into text; returns text. Any thread. */
+char *config_errno_text(int number, char *text, size_t size);
 
 /* ---- Printing ---------------------------------------------------------------------------------------- */
 

@@ -123,16 +123,14 @@ int config_parse_json(struct pe_arena *arena, struct config *config, const char 
                       const char *origin, struct pe_error *err) {
     struct reading r = {
         .arena = arena, .config = config, .origin = origin, .err = err, .text = text, .length = length};
-    jansson_guard(read_text, &r, err);
+    jansson_guard(read_text, &r, NULL, err);
     return r.applied ? err->code : config_error_from(err, origin, NULL);
 }
 
 static int unreadable(const char *path, int number, struct pe_error *err) {
     char reason[128];
-    if (strerror_r(number, reason, sizeof reason) != 0) {
-        snprintf(reason, sizeof reason, "error %d", number);
-    }
-    pe_fail(err, PE_ERR_UNKNOWN_NAME, "", "cannot be read: %s", reason);
+    pe_fail(err, PE_ERR_UNKNOWN_NAME, "", "cannot be read: %s",
+            config_errno_text(number, reason, sizeof reason));
     return config_error_from(err, path, NULL);
 }
 
@@ -142,7 +140,7 @@ int config_read_file(struct pe_arena *arena, struct config *config, const char *
     if (!r.file) {
         return unreadable(path, errno, err);
     }
-    jansson_guard(read_file, &r, err);
+    jansson_guard(read_file, &r, NULL, err);
     fclose(r.file);
     if (r.applied) {
         return err->code;

@@ -31,10 +31,10 @@ bool config_value_text(const struct pe_field *row, const void *base, char *text,
     }
     if (row->kind == PE_KIND_INT) {
         int64_t value = *(const int64_t *)member;
-        if (row->flags & PE_FIELD_BYTES) {
+        bool automatic = (row->flags & PE_FIELD_AUTO) && value == 0;
+        if ((row->flags & PE_FIELD_BYTES) && !automatic) {
             return bytes_text(value, text, size);
         }
-        bool automatic = (row->flags & PE_FIELD_AUTO) && value == 0;
         snprintf(text, size, automatic ? "auto" : "%" PRId64, value);
         return !automatic;
     }

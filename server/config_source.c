@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Values given as text, where an error came from, and "did you mean".
+ * Values given as text, where an error came from and what the system says, and "did you mean".
  */
 #include "config_source.h"
 
@@ -20,8 +20,9 @@ static int set_plain_text(struct pe_arena *arena, struct config *config, const s
 int config_set_text(struct pe_arena *arena, struct config *config, const struct pe_field *row,
                     const char *text, struct pe_error *err) {
     if (row->flags & PE_FIELD_BYTES) {
-        int64_t bytes = 0;
-        if (config_bytes_parse(text, &bytes, err)) {
+        int64_t bytes = 0; /* "auto" */
+        bool automatic = (row->flags & PE_FIELD_AUTO) && strcmp(text, "auto") == 0;
+        if (!automatic && config_bytes_parse(text, &bytes, err)) {
             return err->code;
         }
         return pe_field_set_int(config_fields, row, config, bytes, err);
@@ -37,6 +38,13 @@ int config_error_from(struct pe_error *err, const char *origin, const char *key)
              key ? key : "");
     err->path[0] = '\0';
     return pe_error_at(err, place); /* which makes it one line, whatever the key holds */
+}
+
+char *config_errno_text(int number, char *text, size_t size) {
+    if (strerror_r(number, text, size) != 0) {
+        snprintf(text, size, "error %d", number);
+    }
+    return text;
 }
 
 void config_nearest_init(struct config_nearest *nearest, const char *wanted) {

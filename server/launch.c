@@ -59,7 +59,9 @@ int launch_load(struct launch *launch, const struct config *config, struct pe_er
     log_init(&launch->log, STDERR_FILENO, config->log_format);
     buffers_tune_malloc();
     pe_linalg_init();
-    launch->buffers = buffers_open(LAUNCH_KEEP_BYTES);
+    launch->budget.limit = config->memory_bytes > 0 ? (size_t)config->memory_bytes : budget_default("");
+    launch->service.budget = &launch->budget;
+    launch->buffers = buffers_open(LAUNCH_KEEP_BYTES, &launch->budget);
     if (launch->buffers == NULL) {
         return pe_fail(err, PE_ERR_MEMORY, "", "no memory to start with");
     }

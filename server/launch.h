@@ -5,6 +5,7 @@
 #ifndef LAUNCH_H
 #define LAUNCH_H
 
+#include "budget.h"
 #include "config.h"
 #include "log.h"
 #include "service.h"
@@ -19,6 +20,7 @@ struct buffers;
 struct launch {
     struct service service;
     struct log log;
+    struct budget budget;
     struct buffers *buffers;
     struct presets *presets;
     struct tables *tables;

@@ -12,6 +12,7 @@ struct config;  /* config.h */
 struct presets; /* wire/bind_preset.h */
 struct tables;  /* tables.h */
 struct metrics; /* metrics.h */
+struct budget;  /* budget.h */
 
 struct service {
     const struct config *config;
@@ -19,6 +20,7 @@ struct service {
     const struct tables *tables;
     struct metrics *metrics;
     struct pe_allocator allocator; /* big blocks; zero = malloc */
+    struct budget *budget;         /* of bodies; what the allocator gives is counted there; NULL = none */
 };
 
 #endif

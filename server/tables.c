@@ -10,6 +10,7 @@
  */
 #include "tables.h"
 
+#include "config.h"
 #include "digest.h"
 
 #include <dirent.h>
@@ -67,11 +68,8 @@ static size_t suffix_length(const char *file) {
 
 static int system_fail(struct pe_error *err, const char *path, const char *what) {
     char reason[128];
-    int number = errno;
-    if (strerror_r(number, reason, sizeof reason) != 0) {
-        snprintf(reason, sizeof reason, "error %d", number);
-    }
-    return pe_fail(err, PE_ERR_UNKNOWN_NAME, path, "%s: %s", what, reason);
+    return pe_fail(err, PE_ERR_UNKNOWN_NAME, path, "%s: %s", what,
+                   config_errno_text(errno, reason, sizeof reason));
 }
 
 /* The whole of an open file into the arena. */

@@ -41,7 +41,7 @@ extern "C" {
 #endif
 
 /* The version of the library, and of the numbers it makes: the second changes when any output bit may. */
-#define PE_VERSION          "0.1.0"
+#define PE_VERSION          "0.2.0"
 #define PE_NUMERICS_VERSION 1
 PE_API const char *pe_version(void);
 

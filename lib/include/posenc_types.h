@@ -56,9 +56,11 @@ struct pe_stop {
 };
 PE_API bool pe_stop_asked(const struct pe_stop *stop); /* NULL: never */
 
-/* One failure. Zero is "none". The path names the field as the caller wrote it, e.g. `encoding.base`,
- * `embeddings[1][3]`; "" is the whole. For PE_ERR_LIMIT, limit and got hold the two numbers and limit_name
- * (static text or NULL) says which limit it was.
+/* One failure. Zero is "none": clear it whole before its first use, `= {0}`, as a later version may have more
+ * members (before 1.0 they are only added, to other structs as well, and programs are compiled anew). The
+ * path names the field as the caller wrote it, e.g. `encoding.base`, `embeddings[1][3]`; "" is the whole. For
+ * PE_ERR_LIMIT, limit and got hold the two numbers and limit_name (static text or NULL) says which limit it
+ * was.
  *
  * Being stopped is a failure, too: where `stop` is set, every function that takes the error and may be long
  * asks it at least every few milliseconds, and fails with PE_ERR_STOPPED; so does work that was opened with

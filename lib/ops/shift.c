@@ -236,22 +236,23 @@ static int shifted_open(struct pe_arena *arena, struct shift *op, double distanc
     return PE_OK;
 }
 
-/* A column outside of pairs must be zero, or there is no map. No encoding treats these positions as special.
- */
+/* A column outside of pairs must be zero, or there is no map. Of the three places at most one is padding, and
+ * at most one is the place 0, where sines are 0. */
 static int lone_check(struct pe_arena *arena, const struct shift *op, struct pe_error *err) {
-    static const double somewhere[2] = {0.25, 0.5};
-    const struct pe_positions two = {.length = 2, .axes = 1, .list = somewhere};
+    static const double somewhere[3] = {0.25, 0.5, 0.75};
+    const struct pe_positions three = {.length = 3, .axes = 1, .list = somewhere};
     bool *paired = pe_arena_array(arena, op->width, sizeof *paired, err);
-    double *vectors = pe_arena_array(arena, 2 * op->width, sizeof *vectors, err);
+    double *vectors = pe_arena_array(arena, 3 * op->width, sizeof *vectors, err);
     if (!paired || !vectors) {
         return err->code;
     }
     for (size_t i = 0; i < 2 * op->pairs; i++) {
         paired[op->columns[i]] = true;
     }
-    pe_encode_rows(op->plan, &two, PE_DTYPE_F64, 0, 2, vectors);
+    pe_encode_rows(op->plan, &three, PE_DTYPE_F64, 0, 3, vectors);
     for (size_t c = 0; c < op->width; c++) {
-        if (!paired[c] && (vectors[c] != 0 || vectors[op->width + c] != 0)) {
+        bool zero = vectors[c] == 0 && vectors[op->width + c] == 0 && vectors[2 * op->width + c] == 0;
+        if (!paired[c] && !zero) {
             return pe_fail(err, PE_ERR_UNSUPPORTED, "encoding.d_model",
                            "is %zu, so column %zu has no partner to turn with and no map shifts it",
                            op->width, c);

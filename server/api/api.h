@@ -26,6 +26,13 @@ extern const size_t api_common_n_fields_raw; /* with them */
 
 #define API_MAX_PLANS 2
 
+/* Long loops over plain numbers handle so many between two questions whether to stop: under a millisecond. */
+#define API_STOP_ITEMS ((size_t)1 << 16)
+/* The next so many of n, of which `done` are done. */
+static inline size_t api_stop_step(size_t n, size_t done) {
+    return n - done < API_STOP_ITEMS ? n - done : API_STOP_ITEMS;
+}
+
 /* One operation being carried out. */
 struct task {
     const struct service *service;
@@ -47,6 +54,7 @@ struct api_op {
     const char *name, *doc;
     const char *get, *post; /* "GET /v1/encode", "POST /v1/encode"; NULL = not by that method */
     bool batch;             /* a list of other operations, carried out by the call itself */
+    bool brief;             /* its opening is short where its query is: it takes no memory for results */
     size_t request_size;
     const struct pe_field *fields;
     size_t n_fields;

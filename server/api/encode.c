@@ -256,6 +256,7 @@ const struct api_op api_encode = {
     .doc = "Vectors of an encoding at positions.",
     .get = "GET /v1/encode",
     .post = "POST /v1/encode",
+    .brief = true,
     .request_size = sizeof(struct encode_request),
     .fields = fields,
     .n_fields = PE_COUNT(fields),

@@ -2,6 +2,7 @@
  *
  * The small documents: what there is, in what limits, in what state.
  */
+#include "budget.h"
 #include "config.h"
 #include "api/page.h"
 #include "api/schema.h"
@@ -132,7 +133,7 @@ int page_table(struct page *page, struct pe_error *err) {
     const struct table *table = tables_table(page->service->tables, page->argument, err);
     if (!table) {
         struct pe_error why = *err;
-        *err = (struct pe_error){0};
+        *err = (struct pe_error){.stop = why.stop};
         return pe_fail(err, SERVER_NOT_FOUND, "path", "%s", why.text);
     }
     describe_table(page->text, table);
@@ -154,6 +155,8 @@ int page_limits(struct page *page, struct pe_error *err) {
         text_int(page->text,
                  *(const int64_t *)(const void *)((const char *)page->service->config + row->offset));
     }
+    text_key(page->text, "memory_bytes");
+    text_int(page->text, page->service->budget ? (int64_t)page->service->budget->limit : 0);
     /* What no option changes. */
     text_key(page->text, "shift_items");
     text_int(page->text, (int64_t)PE_SHIFT_ITEMS_MAX);

@@ -91,6 +91,7 @@ const struct api_op api_positions = {
     .doc = "The positions that a mask, lengths of packed documents, a grid or a range stand for.",
     .get = "GET /v1/positions",
     .post = "POST /v1/positions",
+    .brief = true,
     .request_size = sizeof(struct positions_request),
     .fields = fields,
     .n_fields = PE_COUNT(fields),

@@ -30,8 +30,6 @@ static int check_return(const struct task *task, const struct pe_shift_result *m
                    "this encoding has no exact map in blocks; matrix is the best one");
 }
 
-#define STORED_TOGETHER ((size_t)1 << 16) /* numbers, between two questions whether to stop */
-
 /* Maps are computed in float64; in another type they are stored once the work is done. */
 struct narrow {
     struct pe_work work;
@@ -45,7 +43,7 @@ static void narrow_store(const struct narrow *narrow, const struct pe_tensor *wi
     unsigned char *to = out->data;
     size_t n = pe_tensor_count(wide), size = pe_dtype_size(out->dtype);
     for (size_t i = 0, step; i < n && !pe_stop_asked(narrow->work.stop); i += step) {
-        step = n - i < STORED_TOGETHER ? n - i : STORED_TOGETHER;
+        step = api_stop_step(n, i);
         pe_dtype_store(out->dtype, from + i, step, to + i * size);
     }
 }

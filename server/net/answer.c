@@ -25,14 +25,15 @@ static size_t put_head(const struct call_reply *reply, char *text, size_t size) 
     return n < size ? n : 0;
 }
 
-void answer_now(int fd, struct call *call) {
+size_t answer_now(int fd, struct call *call, bool is_head) {
     char bytes[ANSWER_HEAD + PROBLEM_ROOM];
     const struct call_reply *reply = call_reply(call);
-    size_t n = put_head(reply, bytes, ANSWER_HEAD);
-    if (n > 0 && reply->length >= 0 && reply->length <= PROBLEM_ROOM) {
-        n += call_pull(call, bytes + n, PROBLEM_ROOM);
-        ssize_t sent = send(fd, bytes, n, MSG_NOSIGNAL | MSG_DONTWAIT);
-        (void)sent;
+    size_t head = put_head(reply, bytes, ANSWER_HEAD);
+    ssize_t sent = 0;
+    if (head > 0 && reply->length >= 0 && reply->length <= PROBLEM_ROOM) {
+        size_t n = is_head ? 0 : call_pull(call, bytes + head, PROBLEM_ROOM);
+        sent = send(fd, bytes, head + n, MSG_NOSIGNAL | MSG_DONTWAIT);
     }
     shutdown(fd, SHUT_WR);
+    return sent > (ssize_t)head ? (size_t)sent - head : 0;
 }

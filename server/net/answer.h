@@ -6,10 +6,14 @@
 #ifndef ANSWER_H
 #define ANSWER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 struct call;
 
 /* Puts the call's reply, a problem, straight into the socket, with Connection: close, and ends our side of
- * the connection. Nothing of another reply may be on its way there. */
-void answer_now(int fd, struct call *call);
+ * the connection. Nothing of another reply may be on its way there. The reply to a HEAD has no body. Returns
+ * how many bytes of the body went out. */
+size_t answer_now(int fd, struct call *call, bool is_head);
 
 #endif

@@ -10,6 +10,8 @@
 
 #include "buffers.h"
 
+#include "budget.h"
+
 #include <malloc.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,6 +30,7 @@ struct slot {
 
 struct buffers {
     pthread_mutex_t lock;
+    struct budget *budget;
     size_t keep_bytes, kept;
     uint64_t count, seen; /* blocks that have come back: all, and when it was tidied last */
     struct slot slots[BUFFERS_SLOTS];
@@ -130,10 +133,17 @@ static void *take(void *context, size_t bytes) {
         return posix_memalign(&block, BUFFERS_ALIGN, bytes > 0 ? bytes : 1) == 0 ? block : NULL;
     }
     size_t rounded = class_of(bytes);
+    if (!budget_take(buffers->budget, rounded)) {
+        return NULL;
+    }
     pthread_mutex_lock(&buffers->lock);
     void *block = find_kept(buffers, rounded);
     pthread_mutex_unlock(&buffers->lock);
-    return block != NULL ? block : fresh(rounded);
+    block = block != NULL ? block : fresh(rounded);
+    if (block == NULL) {
+        budget_give(buffers->budget, rounded);
+    }
+    return block;
 }
 
 /* Keeps the block, unless it is too big for that; older ones make room. Freeing happens outside of the lock:
@@ -145,6 +155,7 @@ static void give_back(void *context, void *block, size_t bytes) {
         free(block);
         return;
     }
+    budget_give(buffers->budget, rounded);
     if (rounded > buffers->keep_bytes) {
         drop(block, rounded);
         return;
@@ -168,10 +179,11 @@ static void give_back(void *context, void *block, size_t bytes) {
     }
 }
 
-struct buffers *buffers_open(size_t keep_bytes) {
+struct buffers *buffers_open(size_t keep_bytes, struct budget *budget) {
     struct buffers *buffers = calloc(1, sizeof *buffers);
     if (buffers != NULL) {
         buffers->keep_bytes = keep_bytes;
+        buffers->budget = budget;
         pthread_mutex_init(&buffers->lock, NULL);
     }
     return buffers;

@@ -10,16 +10,19 @@
 
 #include "posenc.h"
 
+struct budget;
 struct buffers;
 
-/* HANDLE. At most `keep_bytes` are kept for reuse (0 = none). NULL = no memory. */
-struct buffers *buffers_open(size_t keep_bytes);
+/* HANDLE. At most `keep_bytes` are kept for reuse (0 = none). Blocks of 256 KiB and more that are in use
+ * count in the budget, which may be NULL: beyond it there are none. NULL = no memory. */
+struct buffers *buffers_open(size_t keep_bytes, struct budget *budget);
 void buffers_close(struct buffers *buffers); /* all blocks have come back; NULL is allowed */
 /* Its functions, for any thread. Blocks are 64-byte aligned and not cleared. */
 struct pe_allocator buffers_allocator(struct buffers *buffers);
 size_t buffers_kept(struct buffers *buffers); /* bytes kept now */
-/* When no block has come back since the last call: frees all that are kept, and what malloc itself holds
- * back. Returns how many bytes were kept. */
+/* When blocks are kept and none has come back since the last call: frees all of them, and then what malloc
+ * itself holds back and can give up; where none was kept, malloc is left as it is. Returns how many bytes
+ * were kept. */
 size_t buffers_tidy(struct buffers *buffers);
 
 /* Sets malloc's own limits, once, at the start of the process: blocks of some megabytes inside of the

@@ -28,7 +28,9 @@
 
 void conns_init(struct conns *conns, const struct config *config) {
     double rate = (double)config->min_rate_bytes, patience = (double)config->rate_patience_s;
-    *conns = (struct conns){.idle_ns = config->idle_timeout_s * POOL_SECOND,
+    size_t per_peer = config->connections_per_ip > 0 ? (size_t)config->connections_per_ip : SIZE_MAX;
+    *conns = (struct conns){.per_peer = per_peer,
+                            .idle_ns = config->idle_timeout_s * POOL_SECOND,
                             .header_ns = config->header_timeout_s * POOL_SECOND,
                             .body = pace_rule(rate, patience, 0),
                             .reader = pace_rule(rate, patience, CONN_READER_STEP)};
@@ -41,6 +43,7 @@ void conn_enter(struct conns *conns, struct conn *conn, enum conn_phase phase) {
     conn->begun = false;
     conn->received = 0;
     conn->idle_mark = -1;
+    conn->stood_at = -1;
     conn->deadline_ns = NEVER;
     pace_begin(&conn->pace, phase == CONN_BODY ? &conns->body : &conns->reader);
 }
@@ -52,6 +55,11 @@ struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *peer)
     }
     conn->peer = peers_enter(&conns->peers, peer);
     if (conn->peer == NULL) {
+        free(conn);
+        return NULL;
+    }
+    if (conn->peer->n_conns > conns->per_peer) {
+        peers_leave(&conns->peers, conn->peer);
         free(conn);
         return NULL;
     }
@@ -138,16 +146,24 @@ static const char *look(const struct conns *conns, struct conn *conn, int64_t no
     return NULL;
 }
 
-/* The library takes a short read for the end of what there is. When a client's last bytes and its close came
- * together, it never sees the close. */
-static bool left_unseen(const struct conn *conn) {
-    bool reading = conn->phase == CONN_HEADER || conn->phase == CONN_BODY || conn->phase == CONN_LINGER;
-    return reading && peek(conn) == 0;
+/* The library reads what there is, unless its buffer is full. Full of half a line of a chunk's size, it never
+ * gets on, and wakes up the loop in vain as long as the connection lasts. */
+static bool stands(struct conn *conn, bool unread) {
+    bool stood = unread && conn->stood_at == conn->received;
+    conn->stood_at = unread ? conn->received : -1;
+    return stood;
 }
 
+/* The library takes a short read for the end of what there is. When a client's last bytes and its close came
+ * together, it never sees the close: that is looked for here. */
 static void sweep_one(const struct conns *conns, struct conn *conn, int64_t now_ns) {
-    conn->left = left_unseen(conn);
+    bool reading = conn->phase == CONN_HEADER || conn->phase == CONN_BODY || conn->phase == CONN_LINGER;
+    int unread = reading ? peek(conn) : -1;
+    conn->left = unread == 0;
     const char *why = conn->left ? NULL : look(conns, conn, now_ns);
+    if (conn->phase == CONN_BODY && stands(conn, unread > 0)) {
+        why = "the line of a chunk's size does not fit into the buffer";
+    }
     if (conn->left || why != NULL) {
         cut(conn, why);
     }

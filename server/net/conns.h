@@ -33,6 +33,7 @@ struct conn {
     int64_t deadline_ns; /* for the body to be complete */
     int64_t received;    /* bytes of the body */
     int64_t idle_mark;   /* the kernel's count of received bytes when the phase IDLE began; -1 = not seen */
+    int64_t stood_at; /* received, when a sweep saw bytes of the body that nobody had read; -1 = it did not */
     struct pace pace;
     bool begun;       /* some of the request line is there */
     bool left;        /* the client closed in the middle of a request */
@@ -50,15 +51,16 @@ struct conns {
     size_t n;
     int64_t idle_ns;   /* the library's own timeout */
     int64_t header_ns; /* for a header, from its first byte */
+    size_t per_peer;   /* connections of one client; SIZE_MAX = no limit */
     struct pace_rule body, reader;
     struct peers peers;
 };
 
-/* How often conns_sweep is to be called. */
+/* How often conns_sweep is to be called, each time after the library has read what there is. */
 #define CONNS_SWEEP_NS (500 * INT64_C(1000000))
 
 void conns_init(struct conns *conns, const struct config *config);
-/* NULL = no memory. */
+/* NULL = no memory, or more than its client may have. */
 struct conn *conns_add(struct conns *conns, int fd, const struct sockaddr *peer);
 void conns_remove(struct conns *conns, struct conn *conn);
 void conn_enter(struct conns *conns, struct conn *conn, enum conn_phase phase);

@@ -9,6 +9,10 @@
  * the end of the header, joins folded lines, and lets lines end without CR. But its texts lie where they were
  * received, so a head in which nothing is hidden leaves no gap between them: see target_at.
  *
+ * Known limits: the library overwrites the two bytes of a line's end with NULs, so another line's end of two
+ * bytes leaves the same gap. NUL LF behind a field passes for CR LF, and NUL LF or a colon and LF for the
+ * empty line, behind which a second request may begin. The bytes are gone when this is asked.
+ *
  * Pure functions over what was received: they are tested without a socket.
  */
 #ifndef GATE_H

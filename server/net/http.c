@@ -6,13 +6,15 @@
  * then calls MHD_run, which never waits. Only this thread calls the library. Workers hand requests back by
  * the list of the done, and the loop resumes their connections.
  *
- * A suspended connection is not watched by the library: that its client left is seen here (EPOLLRDHUP), and
- * its deadline is kept here. MHD_stop_daemon aborts the process when a connection is suspended, so the loop
- * first brings all of them back.
+ * MHD_stop_daemon aborts the process when a connection is suspended, so the loop first brings all of them
+ * back.
  */
 #include "http.h"
 
 #include "config.h"
+#include "http_reply.h"
+#include "http_suspended.h"
+#include "log.h"
 #include "metrics.h"
 #include "request.h"
 
@@ -29,10 +31,9 @@
  * Measured: smaller halves the speed of uploads, larger gains nothing and costs it for each connection. */
 #define HTTP_CONNECTION_BYTES ((size_t)32 << 10)
 #define HTTP_STACK_BYTES      ((size_t)2 << 20) /* jansson's recursion, 2048 levels deep */
-#define HTTP_SMALL_REPLY      (32 << 10)        /* header and body leave in one piece */
-#define HTTP_REPLY_BLOCK      ((size_t)256 << 10)
+#define HTTP_LIBRARY          "0.9.75"          /* of which we know where a head lies */
 #define HTTP_EVENTS           64
-#define HTTP_STUCK_TURNS      100 /* without any event: a buffer that is full of half a line */
+#define HTTP_STUCK_TURNS      48 /* without any event: a buffer that is full of half a line */
 #define HTTP_STUCK_MS         5
 #define HTTP_DRAIN_TICK_NS    (20 * POOL_MS)
 #define HTTP_LAST_WORDS_NS    POOL_SECOND /* after the drain timeout, to send what was stopped */
@@ -45,10 +46,8 @@ struct http {
     struct conns conns;
     struct listener listener;
     struct MHD_Daemon *daemon;
-    int epoll;
-    struct request *suspended;
+    struct suspended suspended; /* and the loop's epoll descriptor */
     enum http_phase phase;
-    int64_t next_deadline; /* none of a suspended request is earlier */
     int64_t next_sweep;
     int64_t end_ns; /* of the phase */
     int stuck;      /* turns since something happened */
@@ -57,145 +56,30 @@ struct http {
     _Atomic int64_t drain_ns; /* when the drain must be over; NEVER = go on serving */
 };
 
-/* ---- Suspending ---------------------------------------------------------------------------------------- */
-
-static void suspend(struct http *http, struct request *request) {
-    if (request->suspended) {
-        return;
-    }
-    struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT, .data.ptr = request};
-    epoll_ctl(http->epoll, EPOLL_CTL_ADD, request->conn->fd, &event);
-    request->suspended = true;
-    request->previous = NULL;
-    request->next = http->suspended;
-    if (request->next != NULL) {
-        request->next->previous = request;
-    }
-    http->suspended = request;
-    if (request->deadline_ns < http->next_deadline) {
-        http->next_deadline = request->deadline_ns;
-    }
-    MHD_suspend_connection(request->connection);
-}
-
-static void resume(struct http *http, struct request *request) {
-    if (!request->suspended) {
-        return;
-    }
-    epoll_ctl(http->epoll, EPOLL_CTL_DEL, request->conn->fd, NULL);
-    request->suspended = false;
-    if (request->previous != NULL) {
-        request->previous->next = request->next;
-    } else {
-        http->suspended = request->next;
-    }
-    if (request->next != NULL) {
-        request->next->previous = request->previous;
-    }
-    MHD_resume_connection(request->connection);
-}
-
-/* After an event: may its connection go on? */
-static void settle(struct http *http, struct request *request) {
-    if (!request_waits(request)) {
-        resume(http, request);
-    } else if (request->deadline_ns < http->next_deadline) {
-        http->next_deadline = request->deadline_ns;
-    }
-}
-
-/* ---- Replies ------------------------------------------------------------------------------------------- */
-
-static struct http *http_of(const struct request *request) {
-    return (struct http *)((char *)request->shell - offsetof(struct http, shell));
-}
-
-static ssize_t read_reply(void *context, uint64_t position, char *out, size_t room) {
-    struct request *request = context;
-    size_t n;
-    (void)position;
-    http_of(request)->stuck = 0;
-    switch (request_read(request, out, room, &n)) {
-    case STREAM_BYTES:
-        return (ssize_t)n;
-    case STREAM_WAIT:
-        suspend(http_of(request), request);
-        return 0;
-    case STREAM_END:
-        /* Short of the announced length is a failure; the library closes the connection then. */
-        return call_reply(request->call)->length > request->sent ? MHD_CONTENT_READER_END_WITH_ERROR
-                                                                 : MHD_CONTENT_READER_END_OF_STREAM;
-    case STREAM_FAILED:
-        break;
-    }
-    return MHD_CONTENT_READER_END_WITH_ERROR;
-}
-
-static struct MHD_Response *small_response(struct request *request, size_t length) {
-    char *body = malloc(length + 1);
-    if (body == NULL) {
-        return NULL;
-    }
-    size_t n = 0, got = 1;
-    while (n < length && got > 0) {
-        request_read(request, body + n, length - n, &got);
-        n += got;
-    }
-    struct MHD_Response *response = MHD_create_response_from_buffer(n, body, MHD_RESPMEM_MUST_FREE);
-    if (response == NULL) {
-        free(body);
-    }
-    return response;
-}
-
-static struct MHD_Response *make_response(struct request *request, const struct call_reply *reply) {
-    bool no_body = reply->status == MHD_HTTP_NO_CONTENT || reply->status == MHD_HTTP_NOT_MODIFIED;
-    bool small = reply->length >= 0 && reply->length <= HTTP_SMALL_REPLY && request->stream == NULL;
-    if (no_body || (small && !request->is_head)) {
-        return small_response(request, no_body ? 0 : (size_t)reply->length);
-    }
-    uint64_t size = reply->length >= 0 ? (uint64_t)reply->length : MHD_SIZE_UNKNOWN;
-    size_t block = size < HTTP_REPLY_BLOCK ? (size_t)size + 1 : HTTP_REPLY_BLOCK;
-    struct MHD_Response *response = MHD_create_response_from_callback(size, block, read_reply, request, NULL);
-    if (response != NULL && request->is_head && reply->length < 0) {
-        /* The library would send the end of a chunked body after the header. Without chunks there is no body
-         * and no length, and the connection is closed. */
-        MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
-    }
-    return response;
-}
-
-static enum MHD_Result send_reply(struct http *http, struct request *request) {
-    const struct call_reply *reply = call_reply(request->call);
-    struct MHD_Response *response = make_response(request, reply);
-    if (response == NULL) {
-        return MHD_NO;
-    }
-    bool ok = true;
-    for (size_t i = 0; i < reply->n_headers; i++) {
-        ok = MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value) == MHD_YES &&
-             ok;
-    }
-    if (request->close || http->shell.draining) {
-        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
-    }
-    if (request->stream != NULL) {
-        request->conn->own_timeout = true;
-        MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT,
-                                  (unsigned)http->shell.service->config->stream_timeout_s);
-    }
-    request->phase = REQUEST_SENDING;
-    ok = ok && MHD_queue_response(request->connection, (unsigned)reply->status, response) == MHD_YES;
-    MHD_destroy_response(response);
-    return ok ? MHD_YES : MHD_NO;
-}
-
 /* ---- The library's callbacks --------------------------------------------------------------------------- */
 
 static struct conn *conn_of(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
     return info != NULL ? info->socket_context : NULL;
+}
+
+static enum request_outcome outcome_of(const struct request *request, enum MHD_RequestTerminationCode code) {
+    switch (code) {
+    case MHD_REQUEST_TERMINATED_COMPLETED_OK:
+        return REQUEST_SENT;
+    case MHD_REQUEST_TERMINATED_TIMEOUT_REACHED:
+        return REQUEST_TIMED_OUT;
+    case MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN:
+        return REQUEST_CUT;
+    case MHD_REQUEST_TERMINATED_WITH_ERROR:
+        if (request->call == NULL && !request->conn->cut) {
+            return REQUEST_SENT; /* the library has refused the head by itself */
+        }
+        return request_broken(request);
+    default:
+        return request_broken(request);
+    }
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
@@ -206,7 +90,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         struct conn *conn = *socket_context;
         if (conn != NULL) {
             if (conn->request != NULL) { /* a head without room for its parts: on_completed is not called */
-                request_release(conn->request, REQUEST_CLIENT_GONE);
+                request_release(conn->request, outcome_of(conn->request, MHD_REQUEST_TERMINATED_WITH_ERROR));
             }
             if (conn->phase == CONN_IDLE && conn->begun && conn->why != NULL) {
                 metrics_reject(metrics, METRICS_IDLE_TIMEOUT); /* there was no request yet that could be */
@@ -247,6 +131,10 @@ static size_t on_unescape(void *context, struct MHD_Connection *connection, char
     return strlen(text);
 }
 
+static bool library_is_known(void) {
+    return strcmp(MHD_get_version(), HTTP_LIBRARY) == 0;
+}
+
 static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const char *name, size_t name_size,
                                  const char *value, size_t value_size) {
     struct gate_request *head = context;
@@ -261,11 +149,11 @@ static enum MHD_Result on_header(void *context, enum MHD_ValueKind kind, const c
     return MHD_YES;
 }
 
-/* Tells the gate where the head lies. Other releases than 0.9.75 may move texts, and read more strictly. */
+/* Tells the gate where the head lies. Other releases may move texts, and read more strictly. */
 static void place(struct gate_request *head, struct MHD_Connection *connection, const char *url) {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
-    if (info != NULL && strcmp(MHD_get_version(), "0.9.75") == 0) {
+    if (info != NULL && library_is_known()) {
         head->target_at = url;
         head->head_size = info->header_size;
     }
@@ -287,7 +175,7 @@ static enum MHD_Result begin(struct http *http, struct request *request, const c
     }
     if (request->phase == REQUEST_READY) {
         conn_enter(&http->conns, request->conn, CONN_BUSY);
-        return send_reply(http, request);
+        return http_reply_send(request) ? MHD_YES : MHD_NO;
     }
     return MHD_YES;
 }
@@ -298,7 +186,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     struct http *http = context;
     struct request *request = *request_context;
     (void)connection;
-    http->stuck = 0;
+    http->shell.moved = true;
     if (request == NULL || request->gone) {
         return MHD_NO;
     }
@@ -315,23 +203,10 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
         request_finish(request);
     }
     if (request_waits(request)) {
-        suspend(http, request);
+        suspended_add(&http->suspended, request);
         return MHD_YES;
     }
-    return send_reply(http, request);
-}
-
-static enum request_outcome outcome_of(const struct request *request, enum MHD_RequestTerminationCode code) {
-    switch (code) {
-    case MHD_REQUEST_TERMINATED_COMPLETED_OK:
-        return REQUEST_SENT;
-    case MHD_REQUEST_TERMINATED_TIMEOUT_REACHED:
-        return REQUEST_TIMED_OUT;
-    case MHD_REQUEST_TERMINATED_DAEMON_SHUTDOWN:
-        return REQUEST_CUT;
-    default:
-        return request_broken(request);
-    }
+    return http_reply_send(request) ? MHD_YES : MHD_NO;
 }
 
 static void on_completed(void *context, struct MHD_Connection *connection, void **request_context,
@@ -364,33 +239,22 @@ static void take_done(struct http *http) {
         bool orphan = request->phase == REQUEST_ORPHAN;
         request_returned(request);
         if (!orphan) {
-            settle(http, request);
+            suspended_settle(&http->suspended, request);
         }
-    }
-}
-
-/* Calls `event` on every suspended request whose deadline is `by` or earlier. */
-static void for_suspended(struct http *http, int64_t by, void (*event)(struct request *)) {
-    struct request *next;
-    http->next_deadline = NEVER;
-    for (struct request *request = http->suspended; request != NULL; request = next) {
-        next = request->next;
-        if (request->deadline_ns <= by) {
-            event(request);
-        }
-        settle(http, request);
     }
 }
 
 static int wait_ms(const struct http *http, int64_t now) {
     MHD_UNSIGNED_LONG_LONG library_ms;
-    int64_t wake = http->next_deadline < http->next_sweep ? http->next_deadline : http->next_sweep;
+    int64_t wake =
+        http->suspended.next_deadline < http->next_sweep ? http->suspended.next_deadline : http->next_sweep;
     int64_t ms = wake == NEVER ? 60000 : (wake - now + POOL_MS - 1) / POOL_MS;
     if (MHD_get_timeout(http->daemon, &library_ms) == MHD_YES && (int64_t)library_ms < ms) {
         ms = (int64_t)library_ms;
     }
     /* The library wants to go on at once when there are bytes in a buffer, even if they fill it and end in
-     * the middle of a chunk's first line, so that nothing can come of it until the connection is cut. */
+     * the middle of a chunk's first line, so that nothing can come of it until the sweep cuts it. But it also
+     * reads a long head KiB by KiB without a word, and that must not have to wait. */
     if (http->stuck > HTTP_STUCK_TURNS && ms < HTTP_STUCK_MS) {
         ms = HTTP_STUCK_MS;
     }
@@ -399,7 +263,9 @@ static int wait_ms(const struct http *http, int64_t now) {
 
 static void wait_events(struct http *http) {
     struct epoll_event events[HTTP_EVENTS];
-    int n = epoll_wait(http->epoll, events, HTTP_EVENTS, wait_ms(http, pool_now_ns()));
+    http->stuck = http->shell.moved ? 0 : http->stuck;
+    http->shell.moved = false;
+    int n = epoll_wait(http->suspended.epoll, events, HTTP_EVENTS, wait_ms(http, pool_now_ns()));
     http->stuck = n == 0 && http->stuck < INT_MAX ? http->stuck + 1 : 0;
     for (int i = 0; i < n; i++) {
         struct request *request = events[i].data.ptr;
@@ -407,7 +273,7 @@ static void wait_events(struct http *http) {
             continue; /* the library or the list of the done, which are looked at anyway */
         }
         request_client_left(request);
-        settle(http, request);
+        suspended_settle(&http->suspended, request);
     }
 }
 
@@ -443,7 +309,7 @@ static void step_phase(struct http *http, int64_t now) {
         http->phase = HTTP_GONE;
     }
     if (http->phase >= HTTP_STOPPING) {
-        for_suspended(http, NEVER, request_stop); /* those that still come, too */
+        suspended_for_each(&http->suspended, NEVER, request_stop); /* those that still come, too */
     }
 }
 
@@ -451,6 +317,7 @@ static void sweep(struct http *http, int64_t now) {
     if (now < http->next_sweep) {
         return;
     }
+    MHD_run(http->daemon); /* what came while we, not the clients, were late */
     conns_sweep(&http->conns, now, request_body_late);
     http->next_sweep = now + (http->phase == HTTP_SERVING ? CONNS_SWEEP_NS : HTTP_DRAIN_TICK_NS);
 }
@@ -459,8 +326,8 @@ static void turn(struct http *http) {
     wait_events(http);
     take_done(http);
     int64_t now = pool_now_ns();
-    if (now >= http->next_deadline) {
-        for_suspended(http, now, request_expire);
+    if (now >= http->suspended.next_deadline) {
+        suspended_for_each(&http->suspended, now, request_expire);
     }
     sweep(http, now);
     step_phase(http, now);
@@ -470,7 +337,7 @@ static void turn(struct http *http) {
 static void *loop_main(void *context) {
     struct http *http = context;
     /* The library aborts when it is stopped with a suspended connection. */
-    while (http->phase != HTTP_GONE || http->suspended != NULL) {
+    while (http->phase != HTTP_GONE || http->suspended.first != NULL) {
         turn(http);
     }
     MHD_stop_daemon(http->daemon);
@@ -478,7 +345,7 @@ static void *loop_main(void *context) {
     /* Released streams of which a worker still fills a block. */
     while (http->shell.n_orphans > 0) {
         struct epoll_event event;
-        epoll_wait(http->epoll, &event, 1, 1000);
+        epoll_wait(http->suspended.epoll, &event, 1, 1000);
         take_done(http);
     }
     return NULL;
@@ -492,8 +359,7 @@ static bool start_daemon(struct http *http) {
         MHD_USE_EPOLL | MHD_USE_ITC | MHD_USE_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request,
         http, MHD_OPTION_EXTERNAL_LOGGER, on_message, NULL, MHD_OPTION_LISTEN_SOCKET, http->listener.fd,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, HTTP_CONNECTION_BYTES, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)config->connections, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-        (unsigned)config->connections_per_ip, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s,
+        (unsigned)config->connections, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)config->idle_timeout_s,
         MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, on_connection, http,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, http, MHD_OPTION_URI_LOG_CALLBACK, on_request_line, http,
         MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,
@@ -503,12 +369,12 @@ static bool start_daemon(struct http *http) {
 
 static bool watch(struct http *http, int fd) {
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
-    return epoll_ctl(http->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
+    return epoll_ctl(http->suspended.epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 static bool start_loop(struct http *http) {
-    http->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (http->epoll < 0 || !done_open(&http->shell.done) || !start_daemon(http)) {
+    http->suspended.epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (http->suspended.epoll < 0 || !done_open(&http->shell.done) || !start_daemon(http)) {
         return false;
     }
     int library = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
@@ -525,6 +391,13 @@ static bool start_loop(struct http *http) {
     return http->has_thread;
 }
 
+static void warn_of_library(const struct log *log) {
+    const struct log_pair pairs[] = {{.name = "version", .text = MHD_get_version()},
+                                     {.name = "checked_with", .text = HTTP_LIBRARY}};
+    log_event(log, LOG_WARNING, "header lines are not checked as strictly with this libmicrohttpd", pairs,
+              PE_COUNT(pairs));
+}
+
 int http_open(struct http **out, const struct http_options *options, struct pe_error *err) {
     *out = NULL;
     struct http *http = calloc(1, sizeof *http);
@@ -538,12 +411,15 @@ int http_open(struct http **out, const struct http_options *options, struct pe_e
                                  .admin = options->admin};
     conns_init(&http->conns, options->service->config);
     http->shell.peers = &http->conns.peers;
-    http->epoll = -1;
-    http->next_deadline = NEVER;
+    http->shell.suspended = &http->suspended;
+    http->suspended = (struct suspended){.epoll = -1, .next_deadline = NEVER};
     atomic_init(&http->drain_ns, NEVER);
     if (listen_open(&http->listener, options->address, options->option, err) != PE_OK) {
         http_close(http);
         return err->code;
+    }
+    if (!library_is_known() && !options->admin) {
+        warn_of_library(options->log);
     }
     if (!start_loop(http)) {
         http_close(http);
@@ -579,8 +455,8 @@ void http_close(struct http *http) {
     } else if (http->listener.fd > 0 && http->phase == HTTP_SERVING) {
         close(http->listener.fd);
     }
-    if (http->epoll >= 0) {
-        close(http->epoll);
+    if (http->suspended.epoll >= 0) {
+        close(http->suspended.epoll);
     }
     done_close(&http->shell.done);
     free(http);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * One listener: its socket, its loop thread, its connections. The only file that knows libmicrohttpd. The
- * daemon has two of them, one for everybody and one for health and metrics, so that neither a full queue nor
+ * One listener: its socket, its loop thread, its connections. Only http*.c know libmicrohttpd. The daemon
+ * has two of them, one for everybody and one for health and metrics, so that neither a full queue nor
  * a full table of connections hides whether the daemon lives.
  */
 #ifndef HTTP_H

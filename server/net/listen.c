@@ -74,8 +74,8 @@ static void explain(struct refusal *refusal, int error) {
     refusal->taken = error == EADDRINUSE;
     if (refusal->taken) {
         snprintf(refusal->cause, sizeof refusal->cause, "the address is in use");
-    } else if (strerror_r(error, refusal->cause, sizeof refusal->cause) != 0) {
-        snprintf(refusal->cause, sizeof refusal->cause, "error %d", error);
+    } else {
+        config_errno_text(error, refusal->cause, sizeof refusal->cause);
     }
 }
 

@@ -110,7 +110,7 @@ void request_body_late(struct request *request) {
         call_refuse(request->call, SERVER_DEADLINE, "the deadline passed before the body was complete");
     }
     request->swallow = request->told = true;
-    answer_now(request->conn->fd, request->call);
+    request->sent += (int64_t)answer_now(request->conn->fd, request->call, request->is_head);
 }
 
 /* ---- The reply ----------------------------------------------------------------------------------------- */
@@ -318,10 +318,14 @@ void request_returned(struct request *request) {
         request->shell->n_orphans--;
         free_request(request);
         break;
-    default: /* SENDING, or READY with the fill of its second block */
+    case REQUEST_SENDING:
         stream_filled(request->stream);
         request->waits_block = false;
         break;
+    case REQUEST_HEAD:
+    case REQUEST_BODY:
+    case REQUEST_READY:
+        break; /* no worker has these */
     }
 }
 
@@ -383,6 +387,7 @@ enum stream_state request_read(struct request *request, char *out, size_t room, 
     if (state == STREAM_END && call_failed_short(request->call)) {
         state = STREAM_FAILED;
     }
+    request->failed = request->failed || (state == STREAM_FAILED && !request->gone);
     request->sent += (int64_t)*n;
     return state;
 }
@@ -394,8 +399,7 @@ enum request_outcome request_broken(const struct request *request) {
     if (conn->cut) {
         return conn->left ? REQUEST_CLIENT_GONE : REQUEST_TIMED_OUT;
     }
-    bool failed = request->phase == REQUEST_SENDING && call_error(request->call)->code != PE_OK;
-    return failed ? REQUEST_CUT : REQUEST_CLIENT_GONE;
+    return request->failed ? REQUEST_CUT : REQUEST_CLIENT_GONE;
 }
 
 void request_release(struct request *request, enum request_outcome outcome) {
@@ -405,7 +409,7 @@ void request_release(struct request *request, enum request_outcome outcome) {
     bool busy = request->stream != NULL && !stream_cancel(request->stream);
     request_record(request, outcome, busy);
     request->conn->request = NULL;
-    if (outcome == REQUEST_TIMED_OUT) {
+    if (outcome == REQUEST_TIMED_OUT && !request->told) {
         tcp_drop_unsent(request->conn->fd); /* else the kernel would go on sending to who takes nothing */
     }
     if (busy) {

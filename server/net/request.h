@@ -18,6 +18,7 @@
 #include "stream.h"
 
 struct log;
+struct suspended;
 
 /* What the requests of one listener share. Owned by its loop thread, but for done. */
 struct shell {
@@ -30,6 +31,10 @@ struct shell {
     bool draining;    /* replies say Connection: close */
     size_t n_streams; /* open now */
     size_t n_orphans; /* released while a worker still fills a block */
+
+    /* The HTTP side's own. */
+    struct suspended *suspended;
+    bool moved; /* something was received or sent since the last look */
 };
 
 enum request_phase {
@@ -63,6 +68,7 @@ struct request {
     bool waits_block; /* the sender came for a block that is being filled */
     bool was_queued;
     bool told;   /* answered in the middle of its body */
+    bool failed; /* by us, in the middle of the reply */
     bool shared; /* counted in peer->n_requests */
     bool plans;  /* the job's first part is call_finish */
     int64_t opened_ns, deadline_ns;

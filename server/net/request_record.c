@@ -23,7 +23,8 @@ static int final_status(const struct request *request, enum request_outcome outc
     if (request->call != NULL && request->phase >= REQUEST_READY) {
         return call_reply(request->call)->status;
     }
-    return request->call == NULL ? 400 : 503; /* 400: refused by the library, before there was a call */
+    /* 400: refused by the library, before there was a call; what it answered may have been 431. */
+    return request->call == NULL && outcome != REQUEST_CUT ? 400 : 503;
 }
 
 /* The reason by which a request counts as not served; METRICS_REASON_COUNT = it was. Full queues are counted
@@ -33,7 +34,7 @@ static enum metrics_reason reason_of(const struct request *request, int status,
     if (status == 408) {
         return METRICS_IDLE_TIMEOUT;
     }
-    if (request->malformed || (request->call == NULL && !request->conn->left)) {
+    if (request->malformed || (request->call == NULL && status == 400)) {
         return METRICS_MALFORMED;
     }
     switch (status) {

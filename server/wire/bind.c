@@ -44,7 +44,7 @@ static int encoding_named(struct bind *bind, struct pe_spec *spec, const char *n
     const struct preset *preset = presets_find(bind->service->presets, name);
     if (preset) {
         struct preset_reading reading = {bind, spec, preset, err};
-        int code = jansson_guard(read_preset, &reading, err);
+        int code = jansson_guard(read_preset, &reading, bind->arena, err);
         bind->preset_given = spec->params ? *(const uint64_t *)spec->params : 0;
         return code;
     }

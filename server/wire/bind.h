@@ -55,6 +55,7 @@ bool bind_watches(void *context, const char *const *keys, size_t depth);
  * entry's other members. An entry that
  * fails is reported by `end` and does not stop the others; a malformed list fails as a whole. */
 struct bind_batch {
+    struct pe_arena *arena; /* where the parsed text counts */
     void *context;
     size_t limit; /* entries allowed */
     int (*open)(void *context, size_t n, struct pe_error *err);

@@ -94,7 +94,7 @@ static void read_request(void *context) {
 
 int bind_json(struct bind *bind, const char *text, size_t length, struct pe_error *err) {
     struct reading reading = {.bind = bind, .text = text, .length = length, .err = err};
-    return jansson_guard(read_request, &reading, err);
+    return jansson_guard(read_request, &reading, bind->arena, err);
 }
 
 /* The type of an encoding may follow later in the text: a tensor of any encoding will do. */
@@ -204,5 +204,5 @@ static void read_batch(void *context) {
 
 int bind_batch_json(const struct bind_batch *batch, const char *text, size_t length, struct pe_error *err) {
     struct reading reading = {.batch = batch, .text = text, .length = length, .err = err};
-    return jansson_guard(read_batch, &reading, err);
+    return jansson_guard(read_batch, &reading, batch->arena, err);
 }

@@ -3,6 +3,7 @@
  * Presets: names for encodings as projects use them. Those of config/presets.json are built in; the file that
  * the option presets_file names has the same form, and adds to them or replaces them.
  */
+#include "config.h"
 #include "config_jansson.h"
 #include "wire/bind_value.h"
 
@@ -64,13 +65,21 @@ static int preset_check(const char *name, const json_t *encoding, struct pe_erro
     return err->code;
 }
 
-/* The preset owns its text before jansson writes it, as jansson may not return. */
-static void preset_text(struct preset *preset, const json_t *encoding) {
-    size_t n = json_dumpb(encoding, NULL, 0, JSON_COMPACT);
+struct writing {
+    const json_t *encoding;
+    char *text; /* NULL = no memory */
+};
+
+/* A step of jansson_outside. */
+static void write_text(void *context) {
+    struct writing *writing = context;
+    size_t n = json_dumpb(writing->encoding, NULL, 0, JSON_COMPACT);
     char *text = n ? malloc(n + 1) : NULL;
-    preset->json = text;
-    if (text) {
-        text[json_dumpb(encoding, text, n, JSON_COMPACT)] = '\0';
+    if (text && json_dumpb(writing->encoding, text, n, JSON_COMPACT) == n) {
+        text[n] = '\0';
+        writing->text = text;
+    } else {
+        free(text);
     }
 }
 
@@ -90,8 +99,9 @@ static int preset_add(struct presets *presets, const char *name, const json_t *e
     } else {
         preset = &presets->v[presets->n++];
     }
-    *preset = (struct preset){strdup(name), NULL, strdup(json_string_value(doc))};
-    preset_text(preset, encoding);
+    struct writing writing = {encoding, NULL};
+    jansson_outside(write_text, &writing);
+    *preset = (struct preset){strdup(name), writing.text, strdup(json_string_value(doc))};
     if (!preset->name || !preset->json || !preset->doc) {
         return pe_fail(err, PE_ERR_MEMORY, "presets_file", "no memory for presets");
     }
@@ -158,13 +168,10 @@ static int presets_file(struct presets *presets, const char *path, struct pe_err
     struct reading reading = {presets, fopen(path, "rb"), path, err};
     if (!reading.file) {
         char reason[128];
-        int number = errno;
-        if (strerror_r(number, reason, sizeof reason) != 0) {
-            snprintf(reason, sizeof reason, "error %d", number);
-        }
-        return pe_fail(err, PE_ERR_UNKNOWN_NAME, "presets_file", "%.100s: cannot be read: %s", path, reason);
+        return pe_fail(err, PE_ERR_UNKNOWN_NAME, "presets_file", "%.100s: cannot be read: %s", path,
+                       config_errno_text(errno, reason, sizeof reason));
     }
-    jansson_guard(read_file, &reading, err);
+    jansson_guard(read_file, &reading, NULL, err);
     fclose(reading.file);
     return err->code;
 }
@@ -176,7 +183,7 @@ int presets_open(struct presets **out, const char *file, struct pe_error *err) {
     if (!presets) {
         return pe_fail(err, PE_ERR_MEMORY, "presets_file", "no memory for presets");
     }
-    if (jansson_guard(read_built_in, &built_in, err) ||
+    if (jansson_guard(read_built_in, &built_in, NULL, err) ||
         (file && file[0] && presets_file(presets, file, err))) {
         presets_close(presets);
         return err->code;

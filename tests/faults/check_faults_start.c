@@ -168,7 +168,7 @@ static int open_metrics(struct pe_error *err) {
 
 static int use_buffers(struct pe_error *err) {
     static const size_t sizes[] = {100, (size_t)1 << 18, (size_t)5 << 20};
-    struct buffers *buffers = buffers_open((size_t)16 << 20);
+    struct buffers *buffers = buffers_open((size_t)16 << 20, NULL);
     for (size_t i = 0; buffers && i < 2 * PE_COUNT(sizes); i++) {
         struct pe_allocator allocator = buffers_allocator(buffers);
         size_t bytes = sizes[i % PE_COUNT(sizes)];

@@ -28,7 +28,7 @@ DEFAULTS = {
     "log_format": "auto", "workers": "auto", "queue_depth": 256, "connections": 4096, "connections_per_ip": 0,
     "requests_per_ip": 0, "idle_timeout_s": 75, "header_timeout_s": 10, "min_rate_bytes": "1KiB", "rate_patience_s": 20,
     "stream_timeout_s": 60, "deadline_ms": 30000, "drain_delay_ms": 0, "drain_timeout_ms": 25000,
-    "body_bytes": "64MiB", "expanded_bytes": "256MiB", "envelope_bytes": "1MiB", "reply_bytes": "64MiB",
+    "body_bytes": "64MiB", "memory_bytes": "auto", "expanded_bytes": "256MiB", "envelope_bytes": "1MiB", "reply_bytes": "64MiB",
     "stream_bytes": "64GiB", "streams": 8, "streams_per_ip": 4, "batch_requests": 256, "tables_bytes": "1GiB",
 }
 

@@ -358,5 +358,30 @@ def test_a_log_that_nobody_reads():
         process.wait()
 
 
+def test_memory_of_all_requests():
+    """Many replies that nobody reads: what would go beyond memory_bytes is a 503, and there is room again afterwards."""
+    body = b'{"encoding":{"type":"none"},"embeddings":[[0]]}'
+    target = "/v1/positions?format=raw"
+    grid = b'{"positions":{"grid":[1000,1000]}}'  # 16 MB of positions
+    with Daemon(PATH, "--memory-bytes", "256MiB", "--workers", "1") as daemon:
+        head = f"POST {target} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(grid)}\r\n\r\n".encode()
+        slow = []
+        for _ in range(12):
+            sock = daemon.connect()
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            sock.sendall(head + grid)
+            slow.append(sock)
+        first = [sock.recv(12) for sock in slow]
+        assert first.count(b"HTTP/1.1 503") >= 1 and first.count(b"HTTP/1.1 200") >= 1, first
+        assert daemon.resident_bytes() < (2 << 30 if SANITIZED else 400 << 20), daemon.resident_bytes()
+        for sock in slow:
+            sock.close()
+        daemon.wait_metric("posenc_http_requests_in_flight", 1)
+        status, _, reply = daemon.post("/v1/apply", body)
+        assert status == 200, reply
+        status, _, reply = daemon.post(target, grid)
+        assert status == 200 and len(reply) == 16000000, (status, len(reply))
+
+
 if __name__ == "__main__":
     sys.exit(run_tests(globals()))

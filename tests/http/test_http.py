@@ -735,6 +735,8 @@ def test_drain_timeout_cuts():
             assert status == 503 and problem(body)["type"] == "urn:posenc:error:draining", (status, body)
         receive_all(stream)
         assert daemon.wait() == 0
+        cut = daemon.wait_log(lambda e: e.get("target") == f"{STREAM}10000000")
+        assert cut["status"] == 200, cut  # by us: it is no client that left
         took = time.monotonic() - began
         assert 0.25 < took < (10 if SANITIZED else 3), took
 

@@ -25,7 +25,7 @@ LIB = [
 ]
 # The daemon, bottom to top: each may include itself, everything below it, and the library's public headers.
 SERVER = [
-    ("base", ["server/service*", "server/healthcheck*", "server/cpus*", "server/log*", "server/config*", "server/metrics*", "server/tables*",
+    ("base", ["server/service*", "server/budget*", "server/healthcheck*", "server/cpus*", "server/log*", "server/config*", "server/metrics*", "server/tables*",
               "server/digest*"]),
     ("wire", ["server/wire/*"]),
     ("api", ["server/api/*"]),
@@ -36,7 +36,7 @@ SERVER = [
 ]
 # Outside headers with an owner.
 OWNED = {
-    "microhttpd.h": ["server/net/http.c"],
+    "microhttpd.h": ["server/net/http*.c"],
     "jansson.h": ["server/wire/bind*", "server/config*"],
     "cblas.h": ["lib/kernels/linalg.c"],
     "pthread.h": ["server/*"],

@@ -18,7 +18,7 @@ PUBLIC = ["lib/include/posenc.h", "lib/include/posenc_types.h", "lib/include/pos
 # (undefined symbol, objects that may have it)
 OWNED = [
     ("json_*", ["server/wire/bind*", "server/config*"]),
-    ("MHD_*", ["server/net/http.o"]),
+    ("MHD_*", ["server/net/http*"]),
     ("cblas_*", ["lib/kernels/linalg.o"]),
     ("openblas_*", ["lib/kernels/linalg.o"]),
     ("pthread_*", ["server/*"]),

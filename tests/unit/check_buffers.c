@@ -15,7 +15,7 @@
 #define MIB (1024 * KIB)
 
 START_TEST(a_block_comes_back) {
-    struct buffers *buffers = buffers_open(64 * MIB);
+    struct buffers *buffers = buffers_open(64 * MIB, NULL);
     struct pe_allocator a = buffers_allocator(buffers);
     void *block = a.alloc(a.context, 3 * MIB);
     ck_assert_ptr_nonnull(block);
@@ -36,7 +36,7 @@ START_TEST(a_block_comes_back) {
 END_TEST
 
 START_TEST(every_size_is_whole_and_aligned) {
-    struct buffers *buffers = buffers_open(64 * MIB);
+    struct buffers *buffers = buffers_open(64 * MIB, NULL);
     struct pe_allocator a = buffers_allocator(buffers);
     static const size_t sizes[] = {0,           1,
                                    63,          256 * KIB - 1,
@@ -65,7 +65,7 @@ START_TEST(every_size_is_whole_and_aligned) {
 END_TEST
 
 START_TEST(the_limit_holds) {
-    struct buffers *buffers = buffers_open(10 * MIB);
+    struct buffers *buffers = buffers_open(10 * MIB, NULL);
     struct pe_allocator a = buffers_allocator(buffers);
     void *blocks[8];
     for (size_t i = 0; i < 8; i++) {
@@ -85,7 +85,7 @@ END_TEST
 
 /* What came back longest ago makes room. */
 START_TEST(the_oldest_goes) {
-    struct buffers *buffers = buffers_open(8 * MIB);
+    struct buffers *buffers = buffers_open(8 * MIB, NULL);
     struct pe_allocator a = buffers_allocator(buffers);
     void *old = a.alloc(a.context, 4 * MIB), *middle = a.alloc(a.context, 2 * MIB);
     a.release(a.context, old, 4 * MIB);
@@ -102,7 +102,7 @@ START_TEST(the_oldest_goes) {
 END_TEST
 
 START_TEST(more_blocks_than_slots) {
-    struct buffers *buffers = buffers_open(1024 * MIB);
+    struct buffers *buffers = buffers_open(1024 * MIB, NULL);
     struct pe_allocator a = buffers_allocator(buffers);
     void *blocks[300];
     for (size_t i = 0; i < 300; i++) {
@@ -120,7 +120,7 @@ START_TEST(more_blocks_than_slots) {
 END_TEST
 
 START_TEST(nothing_kept_where_nothing_may_be) {
-    struct buffers *buffers = buffers_open(0);
+    struct buffers *buffers = buffers_open(0, NULL);
     struct pe_allocator a = buffers_allocator(buffers);
     void *block = a.alloc(a.context, 3 * MIB);
     a.release(a.context, block, 3 * MIB);
@@ -132,7 +132,7 @@ END_TEST
 
 /* A burst is kept for the next one; when none comes until the second look, it is given back. */
 START_TEST(unused_blocks_go) {
-    struct buffers *buffers = buffers_open(64 * MIB);
+    struct buffers *buffers = buffers_open(64 * MIB, NULL);
     struct pe_allocator a = buffers_allocator(buffers);
     ck_assert_uint_eq(buffers_tidy(buffers), 0);
     void *block = a.alloc(a.context, 3 * MIB), *other = a.alloc(a.context, 1 * MIB);
@@ -155,7 +155,7 @@ END_TEST
 /* The sanitizers' own allocators end the process instead. */
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 START_TEST(too_much_is_null) {
-    struct buffers *buffers = buffers_open(0);
+    struct buffers *buffers = buffers_open(0, NULL);
     struct pe_allocator a = buffers_allocator(buffers);
     ck_assert_ptr_null(a.alloc(a.context, SIZE_MAX / 2));
     ck_assert_ptr_null(a.alloc(a.context, SIZE_MAX - 5));
@@ -179,7 +179,7 @@ static void *churn(void *context) {
 }
 
 START_TEST(several_threads) {
-    struct buffers *buffers = buffers_open(2 * MIB);
+    struct buffers *buffers = buffers_open(2 * MIB, NULL);
     struct pe_allocator a = buffers_allocator(buffers);
     pthread_t threads[4];
     for (size_t i = 0; i < 4; i++) {

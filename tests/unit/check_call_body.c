@@ -219,6 +219,34 @@ START_TEST(numbers_count_against_the_memory_of_a_request) {
 }
 END_TEST
 
+/* What jansson makes of a body counts, too: an empty object is three bytes there, and hundreds in memory. */
+START_TEST(parsed_json_counts_against_the_memory_of_a_request) {
+    enum { OBJECTS = 300000 };
+    static const char *const requests[] = {"POST /v1/encode", "POST /v1/batch"};
+    char *body = malloc(3 * OBJECTS + 100);
+    size_t n = (size_t)snprintf(body, 100, "{\"x\":[");
+    for (size_t i = 0; i < OBJECTS; i++, n += 3) {
+        memcpy(body + n, i + 1 < OBJECTS ? "{}," : "{}]", 3);
+    }
+    body[n++] = '}';
+    ground.config.expanded_bytes = 1 << 20;
+    for (size_t i = 0; i < 2; i++) {
+        struct call_try try = {.request = requests[i], .body = body, .body_n = n};
+        call_try(&ground, &try);
+        ck_assert_msg(try.status == 413, "%s", try.reply);
+        ck_assert_int_gt(json_integer_value(json_object_get(try.json, "got")), 1 << 20);
+        call_try_close(&try);
+        expect_limit(&(struct call_try){.request = requests[i], .body = body, .body_n = n}, "body", 1 << 20,
+                     0, "expanded_bytes");
+    }
+    ground.config.expanded_bytes = 256 << 20; /* by default it is only a body without sense */
+    struct call_try roomy = {.request = requests[0], .body = body, .body_n = n};
+    call_expect_problem(&ground, &roomy, 400, "unknown_field", "x", NULL);
+    call_try_close(&roomy);
+    free(body);
+}
+END_TEST
+
 /* A body of that many numbers of 0.5, in each form that bodies have. */
 static char *half_numbers(const char *form, size_t count, size_t *n) {
     size_t header = strcmp(form, "npy") == 0 ? 128 : 0;
@@ -485,6 +513,7 @@ Suite *call_body_suite(void) {
     tcase_add_test(tests, gzip_bomb);
     tcase_add_test(tests, limits_name_their_option);
     tcase_add_test(tests, numbers_count_against_the_memory_of_a_request);
+    tcase_add_test(tests, parsed_json_counts_against_the_memory_of_a_request);
     tcase_add_loop_test(tests, one_budget_for_body_and_results, 0, 6);
     tcase_add_test(tests, json_by_any_of_its_names);
     tcase_add_test(tests, types_that_are_not_read);

@@ -244,6 +244,7 @@ START_TEST(quick_calls) {
         {"GET", "/v1/positions?grid=3000,3000", false},
         {"GET", "/v1/positions?positions=0:999:0.0001", false},
         {"GET", "/v1/encode?type=sinusoidal&d_model=4&positions.start=5&positions.count=3", true},
+        {"GET", "/v1/shift?type=random&d_model=100&distance=1&positions=0:9999", false}, /* takes 30 MB */
         {"POST", "/v1/encode", false},
     };
     for (size_t i = 0; i < PE_COUNT(rows); i++) {

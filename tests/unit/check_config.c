@@ -93,6 +93,7 @@ START_TEST(defaults_are_the_documented_ones) {
         ck_assert_int_eq(got[i], want[i]);
     }
     ck_assert_int_eq(c->body_bytes, 64LL << 20);
+    ck_assert_int_eq(c->memory_bytes, 0);
     ck_assert_int_eq(c->expanded_bytes, 256LL << 20);
     ck_assert_int_eq(c->envelope_bytes, 1LL << 20);
     ck_assert_int_eq(c->reply_bytes, 64LL << 20);

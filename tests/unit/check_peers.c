@@ -4,7 +4,8 @@
  */
 #include "suites.h"
 
-#include "net/peers.h"
+#include "config.h"
+#include "net/conns.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -57,6 +58,33 @@ START_TEST(one_client) {
 }
 END_TEST
 
+/* connections_per_ip means a client, too, not one of its 2^64 addresses. */
+START_TEST(connections_of_one_client) {
+    struct config config = {.connections_per_ip = 2};
+    struct conns conns;
+    struct conn *some[3];
+    struct sockaddr_in6 from = {.sin6_family = AF_INET6};
+    const char *addresses[] = {"2001:db8:1:2::1", "2001:db8:1:2::2", "2001:db8:1:2::3"};
+    conns_init(&conns, &config);
+    for (size_t i = 0; i < 3; i++) {
+        ck_assert_int_eq(inet_pton(AF_INET6, addresses[i], &from.sin6_addr), 1);
+        some[i] = conns_add(&conns, -1, (const struct sockaddr *)&from);
+        ck_assert_msg((some[i] != NULL) == (i < 2), "connection %zu", i);
+    }
+    ck_assert_uint_eq(some[0]->peer->n_conns, 2);
+    conns_remove(&conns, some[0]);
+    some[0] = conns_add(&conns, -1, (const struct sockaddr *)&from);
+    ck_assert_ptr_nonnull(some[0]);
+    ck_assert_int_eq(inet_pton(AF_INET6, "2001:db8:1:3::1", &from.sin6_addr), 1);
+    some[2] = conns_add(&conns, -1, (const struct sockaddr *)&from);
+    ck_assert_ptr_nonnull(some[2]);
+    for (size_t i = 0; i < 3; i++) {
+        conns_remove(&conns, some[i]);
+    }
+    ck_assert_uint_eq(conns.n, 0);
+}
+END_TEST
+
 START_TEST(forgotten_when_nothing_is_open) {
     struct peers peers = {0};
     struct peer *peer = enter(&peers, "192.0.2.1");
@@ -96,6 +124,7 @@ Suite *peers_suite(void) {
     Suite *suite = suite_create("peers");
     TCase *tcase = tcase_create("peers");
     tcase_add_test(tcase, one_client);
+    tcase_add_test(tcase, connections_of_one_client);
     tcase_add_test(tcase, forgotten_when_nothing_is_open);
     tcase_add_test(tcase, many_clients);
     suite_add_tcase(suite, tcase);

@@ -4,6 +4,7 @@
  * it, and is refused at start where it could not be used.
  */
 #include "call_run.h"
+#include "config_jansson.h"
 #include "suites.h"
 #include "wire/bind.h"
 
@@ -30,6 +31,39 @@ static json_t *built_in(void) {
     ck_assert_msg(json_is_object(json), "%s: run the tests at the root of the project", path);
     return json;
 }
+
+struct outside {
+    json_t *made;
+};
+
+static void make_text(void *context) {
+    struct outside *outside = context;
+    outside->made = json_string("kept");
+}
+
+static void guarded(void *context) {
+    json_decref(json_string("not kept"));
+    jansson_outside(make_text, context);
+}
+
+/* What is made outside of the guard is malloc's, and lives on; and within it a budget is kept to. */
+START_TEST(in_and_outside_of_the_guard) {
+    struct pe_error err = {0};
+    struct outside outside = {NULL};
+    struct pe_arena *budget = pe_arena_open(4096, NULL, &err);
+    ck_assert_int_eq(jansson_guard(guarded, &outside, budget, &err), PE_OK);
+    ck_assert_str_eq(json_string_value(outside.made), "kept");
+    json_decref(outside.made);
+    ck_assert_uint_eq(pe_arena_used(budget), 0);
+    ck_assert_int_eq(pe_arena_charge(budget, 4096, &err), PE_OK);
+    outside.made = NULL;
+    ck_assert_int_eq(jansson_guard(guarded, &outside, budget, &err), PE_ERR_LIMIT);
+    ck_assert_ptr_null(outside.made);
+    ck_assert_uint_eq(err.limit, 4096);
+    ck_assert_uint_eq(pe_arena_used(budget), 4096);
+    pe_arena_close(budget);
+}
+END_TEST
 
 START_TEST(the_file_is_what_is_served) {
     json_t *file = built_in();
@@ -248,6 +282,7 @@ Suite *presets_suite(void) {
     TCase *tests = tcase_create("presets");
     suite_add_tcase(suite, tests);
     tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, in_and_outside_of_the_guard);
     tcase_add_test(tests, the_file_is_what_is_served);
     tcase_add_test(tests, every_preset_is_of_use);
     tcase_add_test(tests, presets_may_be_changed);

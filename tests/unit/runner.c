@@ -7,6 +7,8 @@
  */
 #include "suites.h"
 
+#include "config_jansson.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,6 +55,7 @@ int main(int argc, char **argv) {
             return 1;
         }
     }
+    jansson_guard_init(); /* as the daemon does */
     SRunner *runner = srunner_create(NULL);
     for (const struct suite_row *row = rows; row->name != NULL; row++) {
         if (wanted(row->name, argc, argv)) {

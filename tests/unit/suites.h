@@ -15,6 +15,7 @@
     X(arithmetic)         \
     X(attention)          \
     X(attention_errors)   \
+    X(budget)             \
     X(buffers)            \
     X(call)               \
     X(call_bad)           \
