@@ -157,7 +157,8 @@ def test_llama_cpp_11738_9195_9210_6396_bytes_that_are_no_utf_8():
                 assert len(refused(daemon.post("/v1/encode", body))["detail"]) < 300
         for quoted in ("\x1b[31m", "\u202e", "\U0001f600", "\n", "\"", "\\"):  # good UTF-8 that is still not to be quoted as it is
             status, _, body = daemon.post("/v1/encode", {"encoding": quoted * 100, "positions": "0:2"})
-            assert status == 400 and len(json.loads(body)["detail"]) < 300 and b"\x1b" not in body and b"\n" not in body, body
+            excerpt = json.loads(body)["detail"].split('" is not')[0]  # behind it are the names of all presets
+            assert status == 400 and len(excerpt) < 100 and b"\x1b" not in body and b"\n" not in body, body
         assert daemon.get(SMALL)[0] == 200
 
 
