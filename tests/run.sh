@@ -61,6 +61,18 @@ stage_http() { http release; }
 stage_http-asan() { http asan; }
 stage_http-tsan() { http tsan; }
 
+# The files of tests/fuzz/corpus through the targets of the fuzzers, with sanitizers, but without a fuzzer.
+stage_fuzz() {
+    local target what result=0
+    build asan replays || return 1
+    for target in tests/fuzz/fuzz_*.c; do
+        what=$(basename "${target#*/fuzz_}" .c)
+        if [ "$what" = call ]; then set -- tests/cases/*/*/request; else set --; fi
+        "build/asan/replay-$what" "tests/fuzz/corpus/$what" "$@" || result=1
+    done
+    return $result
+}
+
 # What the unit tests reach, in a build that counts. Tests over HTTP reach more of the daemon; these are enough.
 stage_cov() {
     find build/cov -name '*.gcda' -delete 2>/dev/null
