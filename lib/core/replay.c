@@ -8,7 +8,8 @@
  *     float16_positions     the same with float16
  *                           angle = fl(fl(p) * w_i)
  *     ggml                  s = fl(fl(base)^fl(-2/d)), theta_0 = fl(p), theta_i = fl(theta_(i-1) * s)
- *                           angle = fl(stretch * fl(theta_i / rate_i))
+ *                           x = fl(theta_i / rate_i), angle = fl(stretch * x), and where a part m of it
+ *                           is not stretched fl(fl(fl(stretch * x) * fl(1 - m)) + fl(x * m))
  *
  * The first two are how most code for PyTorch and NumPy writes the ladder (the Llama and GPT-NeoX files of
  * transformers, the PyTorch tutorial and fairseq), ggml the loop of llama.cpp. ln(base)/d is a double there,
@@ -77,7 +78,13 @@ static float rate_of(enum pe_arithmetic arithmetic, const struct pe_replay_ladde
         return exponential(exponent);
     }
     float exponent = up / (float)ladder->den;
-    return 1 / power(log_base, exponent);
+    float raised = power(log_base, exponent);
+    return ladder->upward ? raised : 1 / raised;
+}
+
+float pe_replay_log(float a) {
+    const struct pe_wide log = log_of((double)a);
+    return nearest(&log);
 }
 
 int pe_replay_open(struct pe_replay *replay, enum pe_arithmetic arithmetic, float *rates, size_t n,
@@ -90,7 +97,7 @@ int pe_replay_open(struct pe_replay *replay, enum pe_arithmetic arithmetic, floa
     /* ln(base) is a double's in the one formula, the other takes the base as float32 */
     bool by_exp = arithmetic == PE_ARITHMETIC_FLOAT32_EXP;
     const struct pe_wide log_base = log_of(by_exp ? ladder->base : (double)(float)ladder->base);
-    *replay = (struct pe_replay){.arithmetic = arithmetic, .n = n, .rates = rates, .stretch = 1};
+    *replay = (struct pe_replay){.arithmetic = arithmetic, .n = n, .rates = rates, .stretch = 1, .gain = 1};
     pe_turn_of(&replay->radian, &pe_wide_1_2pi);
     replay->step = power(&log_base, -(float)ladder->num / (float)ladder->den);
     for (size_t i = 0; i < n; i++) {
@@ -125,7 +132,14 @@ static float angle_of(const struct pe_replay *replay, float theta, size_t i) {
         return theta * replay->rates[i];
     }
     float divided = theta / replay->rates[i];
-    return replay->stretch * divided;
+    float stretched = replay->stretch * divided;
+    if (!replay->mix) {
+        return stretched;
+    }
+    float mix = replay->mix[i], rest = 1 - mix;
+    float low = stretched * rest;
+    float high = divided * mix;
+    return low + high;
 }
 
 static float theta_next(const struct pe_replay *replay, float theta) {
@@ -157,8 +171,8 @@ void pe_replay_row(const struct pe_replay *replay, double position, size_t first
         struct pe_place place;
         pe_place_of(&place, (double)angle_of(replay, theta, first + i), 1, 0);
         pe_phase_row(&place, &replay->radian, 1, PE_DTYPE_F32, &(struct pe_phase_out){&s, &c, 1, NULL});
-        single_store(out->sin, i * out->step, dtype, s);
-        single_store(out->cos, i * out->step, dtype, c);
+        single_store(out->sin, i * out->step, dtype, s * replay->gain);
+        single_store(out->cos, i * out->step, dtype, c * replay->gain);
     }
 }
 

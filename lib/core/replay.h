@@ -21,14 +21,17 @@ enum pe_arithmetic {
 };
 extern const struct pe_choice pe_arithmetic_choices[];
 
-/* Of a plan. Encodings that scale frequencies change `rates` and `stretch` after pe_replay_open;
- * with positions of 2^53 and rates up to 2^50 the angles stay within what core/phase.h takes. */
+/* Of a plan. Encodings that scale frequencies change what follows `n` after pe_replay_open, which leaves
+ * `stretch` and `gain` 1; with positions of 2^53 and rates up to 2^50 the angles stay within what
+ * core/phase.h takes. */
 struct pe_replay {
     enum pe_arithmetic arithmetic;
     size_t n;
-    float *rates;  /* VIEW [n]: frequencies; ggml: what the angles are divided by, 1 unless changed */
-    float step;    /* ggml: from one angle to the next */
-    float stretch; /* ggml: factor of all angles */
+    float *rates;     /* VIEW [n]: frequencies; ggml: what the angles are divided by, 1 unless changed */
+    float step;       /* ggml: from one angle to the next */
+    float stretch;    /* ggml: factor of all angles */
+    const float *mix; /* ggml, VIEW [n]: the part of each angle that is not stretched; NULL = none */
+    float gain;       /* of sines and cosines */
     struct pe_turn radian;
 };
 
@@ -36,9 +39,11 @@ struct pe_replay {
 struct pe_replay_ladder {
     double base;
     uint32_t num, den;
+    bool upward; /* base^(i*num/den), of float32_pow and of rounded positions */
 };
 int pe_replay_open(struct pe_replay *replay, enum pe_arithmetic arithmetic, float *rates, size_t n,
                    const struct pe_replay_ladder *ladder, struct pe_error *err);
+float pe_replay_log(float a); /* logf, a above 0 */
 /* The frequencies [n], float32 numbers in that type: the angles at position 1. */
 void pe_replay_rates(const struct pe_replay *replay, enum pe_dtype dtype, void *out);
 /* sin and cos of pairs first .. first+n-1 at a position: float32 numbers, rounded again to other types. The

@@ -223,7 +223,8 @@ static size_t width(const void *params) {
 static size_t plan_bytes(const void *data) {
     const struct rope *params = data;
     size_t n = (size_t)pe_rope_width(params) / 2;
-    size_t each = sizeof(struct pe_turn) + sizeof(float) + 1 + (params->xpos ? sizeof(struct pe_wide) : 0);
+    size_t each =
+        sizeof(struct pe_turn) + 2 * sizeof(float) + 1 + (params->xpos ? sizeof(struct pe_wide) : 0);
     return sizeof(struct rope_plan) + n * each;
 }
 

@@ -182,9 +182,24 @@ void pe_rope_scaling_fill(struct rope_plan *plan, const struct rope *params);
 /* The attention factor that mscale and mscale_all_dim make, both above 0. */
 double pe_rope_scaling_quotient(const struct rope_scaling *scaling);
 
-/* rope_replay.c: may this be replayed; float32 frequencies into rates [n_pairs] */
+/* A number of a list, of any type; longrope's list for seq_len; how many pairs turn of proportional. */
+double pe_rope_scaling_number(const struct pe_tensor *list, size_t i);
+const struct pe_tensor *pe_rope_scaling_list(const struct rope *params, const struct rope_scaling *scaling);
+size_t pe_rope_scaling_turning(const struct rope *params, const struct rope_scaling *scaling);
+
+/* rope_replay.c: may this be replayed; float32 numbers into rates [2*n_pairs] */
 int pe_rope_replay_check(const struct rope *params, struct pe_error *err);
 int pe_rope_replay_fill(struct rope_plan *plan, const struct rope *params, float *rates,
+                        struct pe_error *err);
+/* Its ladder, without `upward`; and which of llama3's bands a frequency is in. s: between keep (1) and divide
+ * (0). */
+struct pe_replay_ladder pe_rope_replay_ladder(const struct rope *params);
+enum pe_rope_band { ROPE_BAND_KEEP, ROPE_BAND_DIVIDE, ROPE_BAND_BETWEEN };
+enum pe_rope_band pe_rope_llama3_band(const struct rope_scaling *scaling, float rate, float *s);
+
+/* rope_replay_ggml.c: the same for ggml */
+int pe_rope_replay_ggml_check(const struct rope *params, struct pe_error *err);
+int pe_rope_replay_ggml(struct rope_plan *plan, const struct rope *params, float *rates,
                         struct pe_error *err);
 
 /* rope_axes.c */

@@ -71,16 +71,10 @@ int pe_rope_adopt_sections(struct rope *params, const struct rope_source *source
 
 /* ---- The scaling --------------------------------------------------------------------------------------- */
 
-static double number_at(const struct pe_tensor *list, size_t i) {
-    double value;
-    pe_dtype_load(list->dtype, (const char *)list->data + i * pe_dtype_size(list->dtype), 1, &value);
-    return value;
-}
-
 static bool is_same_list(const struct pe_tensor *a, const struct pe_tensor *b) {
     bool same = a->rank == 1 && b->rank == 1 && a->dim[0] == b->dim[0];
     for (size_t i = 0; same && i < a->dim[0]; i++) {
-        same = number_at(a, i) == number_at(b, i);
+        same = pe_rope_scaling_number(a, i) == pe_rope_scaling_number(b, i);
     }
     return same;
 }

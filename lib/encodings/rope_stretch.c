@@ -86,10 +86,14 @@ static void dynamic_start(struct stretch *stretch, struct pe_ladder *ladder) {
     stretch_base(stretch, ladder, &g);
 }
 
+size_t pe_rope_scaling_turning(const struct rope *params, const struct rope_scaling *scaling) {
+    double part =
+        scaling->partial_rotary_factor != 0 ? scaling->partial_rotary_factor : params->partial_rotary_factor;
+    return (size_t)floor(part * (double)params->head_dim / 2);
+}
+
 static void proportional_rung(const struct stretch *stretch, size_t i, struct pe_wide *turns) {
-    double part = stretch->scaling->partial_rotary_factor != 0 ? stretch->scaling->partial_rotary_factor
-                                                               : stretch->params->partial_rotary_factor;
-    if ((double)i >= floor(part * (double)stretch->params->head_dim / 2)) {
+    if (i >= pe_rope_scaling_turning(stretch->params, stretch->scaling)) {
         *turns = pe_wide_of(0);
     } else {
         divide(turns, stretch->scaling->factor);
@@ -158,16 +162,19 @@ static void yarn_rung(const struct stretch *stretch, size_t i, struct pe_wide *t
     pe_wide_add(turns, turns, &divided);
 }
 
-static double number_at(const struct pe_tensor *list, size_t i) {
+double pe_rope_scaling_number(const struct pe_tensor *list, size_t i) {
     double value;
     pe_dtype_load(list->dtype, (const char *)list->data + i * pe_dtype_size(list->dtype), 1, &value);
     return value;
 }
 
+const struct pe_tensor *pe_rope_scaling_list(const struct rope *params, const struct rope_scaling *scaling) {
+    bool is_long = params->seq_len > scaling->original_max_position_embeddings;
+    return is_long ? scaling->long_factor : scaling->short_factor;
+}
+
 static void longrope_rung(const struct stretch *stretch, size_t i, struct pe_wide *turns) {
-    const struct rope_scaling *scaling = stretch->scaling;
-    bool is_long = stretch->params->seq_len > scaling->original_max_position_embeddings;
-    divide(turns, number_at(is_long ? scaling->long_factor : scaling->short_factor, i));
+    divide(turns, pe_rope_scaling_number(pe_rope_scaling_list(stretch->params, stretch->scaling), i));
 }
 
 static void llama3_rung(const struct stretch *stretch, size_t i, struct pe_wide *turns) {
@@ -210,7 +217,7 @@ static void ggml_rung(const struct stretch *stretch, size_t i, struct pe_wide *t
     const struct pe_wide one = pe_wide_of(1), scale = pe_wide_of(scaling->freq_scale);
     struct pe_wide mix = pe_wide_of(scaling->ext_factor), kept, rest;
     if (scaling->freq_factors) {
-        divide(turns, number_at(scaling->freq_factors, i));
+        divide(turns, pe_rope_scaling_number(scaling->freq_factors, i));
     }
     kept = *turns;
     pe_wide_mul(turns, turns, &scale);

@@ -101,7 +101,7 @@ int pe_rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
         after = (char *)(rates + plan->n_pairs);
     }
     float *replayed = (float *)(void *)after;
-    plan->axis = (unsigned char *)(replayed + plan->n_pairs);
+    plan->axis = (unsigned char *)(replayed + 2 * plan->n_pairs);
     plan->axes = pe_rope_given(params, ROPE_SECTIONS) ? (int)params->sections.n : 1;
     for (int axis = 0; axis < ROPE_MAX_AXES; axis++) {
         plan->scale[axis] = 1;

@@ -153,7 +153,7 @@ static int make_plan(struct pe_plan_view *view, struct pe_error *err) {
     uint32_t w = (uint32_t)paired_width(params);
     uint32_t denominator = params->denominator == DENOMINATOR_HALF ? w : w - 2;
     bool halves = params->layout == LAYOUT_HALVES;
-    const struct pe_replay_ladder ladder = {params->base, w <= 2 ? 0 : 2, w <= 2 ? 1 : denominator};
+    const struct pe_replay_ladder ladder = {params->base, w <= 2 ? 0 : 2, w <= 2 ? 1 : denominator, false};
     plan->n_first = (w + 1) / 2;
     plan->n_second = w / 2;
     plan->second = halves ? plan->n_first : 1;

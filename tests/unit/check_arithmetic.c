@@ -239,17 +239,11 @@ START_TEST(what_is_not_known) {
         int code;
         const char *path, *text;
     } all[] = {
-        {"rope",
-         "layout=halves head_dim=4 arithmetic=ggml scaling.rope_type=yarn scaling.factor=2 "
-         "scaling.original_max_position_embeddings=64",
-         PE_ERR_UNSUPPORTED, "arithmetic", "ggml with rope_type yarn is not known"},
         {"rope", "layout=halves head_dim=4 arithmetic=float32_pow xpos.center=1", PE_ERR_UNSUPPORTED,
          "arithmetic", "float32_pow with xpos is not known"},
         {"rope",
          "layout=halves head_dim=8 arithmetic=float32_exp rope_axes.n_axes=2 rope_axes.frequencies=language",
          PE_ERR_UNSUPPORTED, "arithmetic", "float32_exp with rope_axes is not known"},
-        {"rope", "layout=halves head_dim=8 arithmetic=ggml sections=2,1,1", PE_ERR_UNSUPPORTED, "arithmetic",
-         "ggml with sections is not known"},
         {"rope", "layout=halves head_dim=4 arithmetic=ggml base=1e39", PE_ERR_RANGE, "base",
          "infinite in float32"},
         {"sinusoidal", "d_model=4 arithmetic=float32_exp base=1e39", PE_ERR_RANGE, "base",
@@ -323,7 +317,7 @@ Suite *arithmetic_suite(void) {
     tcase_add_test(tests, cosines_of_15962);
     tcase_add_test(tests, sections_and_direction);
     tcase_add_test(tests, a_replay_is_no_exact_map);
-    tcase_add_loop_test(tests, what_is_not_known, 0, 8);
+    tcase_add_loop_test(tests, what_is_not_known, 0, 6);
     tcase_add_loop_test(tests, float16_ends_at_65520, 0, 5);
     tcase_add_loop_test(tests, a_plan_can_be_stopped, 0, 2);
     return suite;

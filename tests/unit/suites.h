@@ -70,6 +70,7 @@
     X(rope_formats)       \
     X(rope_ggml)          \
     X(rope_published)     \
+    X(rope_replay)        \
     X(rotary)             \
     X(rotary_attention)   \
     X(rows)               \
