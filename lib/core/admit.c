@@ -20,16 +20,24 @@ static bool strays(const struct pe_admit *rule, double position) {
     return (rule->whole && is_fraction(position)) || position < rule->min || position > rule->max;
 }
 
-static double position_at(const struct pe_positions *positions, size_t index) {
+/* Of all coordinates of all positions. Only a list has several of each. */
+static size_t count(const struct pe_positions *positions) {
+    return pe_positions_count(positions) * (size_t)positions->axes;
+}
+
+static double coordinate_at(const struct pe_positions *positions, size_t index) {
     double position;
+    if (positions->list) {
+        return positions->list[index];
+    }
     pe_positions_read(positions, index, 1, &position);
     return position;
 }
 
-/* Both return the index of the first that strays, or the number of positions. */
+/* Both return the index of the first that strays, or the number of coordinates. */
 static size_t list_search(const struct pe_positions *positions, const struct pe_admit *rule,
                           const struct pe_stop *stop) {
-    size_t n = pe_positions_count(positions), i = 0;
+    size_t n = count(positions), i = 0;
     while (i < n && !strays(rule, positions->list[i])) {
         if (i++ % PE_STOP_ITEMS == 0 && pe_stop_asked(stop)) {
             return n;
@@ -46,13 +54,13 @@ static size_t progression_search(const struct pe_positions *positions, const str
     if (n > 1 && rule->whole && is_fraction(positions->step)) {
         return 1;
     }
-    if (!strays(rule, position_at(positions, n - 1))) {
+    if (!strays(rule, coordinate_at(positions, n - 1))) {
         return n;
     }
     size_t inside = 0, outside = n - 1;
     while (outside - inside > 1) {
         size_t middle = inside + (outside - inside) / 2;
-        if (strays(rule, position_at(positions, middle))) {
+        if (strays(rule, coordinate_at(positions, middle))) {
             outside = middle;
         } else {
             inside = middle;
@@ -64,10 +72,10 @@ static size_t progression_search(const struct pe_positions *positions, const str
 bool pe_positions_stray(const struct pe_positions *positions, const struct pe_admit *rule,
                         const struct pe_stop *stop, struct pe_stray *stray) {
     size_t index = positions->list ? list_search(positions, rule, stop) : progression_search(positions, rule);
-    if (index == pe_positions_count(positions)) {
+    if (index == count(positions)) {
         return false;
     }
-    double position = position_at(positions, index);
+    double position = coordinate_at(positions, index);
     bool outside = position < rule->min || position > rule->max;
     *stray = (struct pe_stray){.index = index, .position = position};
     stray->fraction = rule->whole && (is_fraction(position) || !outside);
@@ -75,9 +83,13 @@ bool pe_positions_stray(const struct pe_positions *positions, const struct pe_ad
 }
 
 char *pe_positions_index_text(const struct pe_positions *positions, size_t index, char *text, size_t size) {
-    struct pe_tensor shape = {.rank = 1, .dim = {positions->length}};
+    struct pe_tensor shape = {.rank = 0};
     if (positions->batch) {
-        shape = (struct pe_tensor){.rank = 2, .dim = {positions->batch, positions->length}};
+        shape.dim[shape.rank++] = positions->batch;
+    }
+    shape.dim[shape.rank++] = positions->length;
+    if (positions->axes > 1) {
+        shape.dim[shape.rank++] = (size_t)positions->axes;
     }
     return pe_tensor_index_text(&shape, index, text, size);
 }
@@ -87,5 +99,5 @@ int pe_positions_overflow(const struct pe_positions *positions, size_t index, do
     char path[64];
     return pe_fail(err, PE_ERR_RANGE, pe_positions_index_text(positions, index, path, sizeof path),
                    "the vector of position %.17g reaches %.9g, allowed in %s is less than %.9g",
-                   position_at(positions, index), value, pe_dtype_name(dtype), limit);
+                   coordinate_at(positions, index), value, pe_dtype_name(dtype), limit);
 }

@@ -26,7 +26,7 @@ int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *posit
     if (!row->encode) {
         return pe_encoding_unsupported(row, "makes no vectors", err);
     }
-    return pe_positions_admit(plan, positions, dtype, "positions", err);
+    return pe_vectors_admit(plan, positions, dtype, "positions", err);
 }
 
 void pe_rows_encode(const struct pe_rows *rows, size_t first, size_t n, void *out) {

@@ -159,6 +159,16 @@ int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *po
     return pe_error_poll(err); /* a search that was stopped finds nothing */
 }
 
+int pe_vectors_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
+                     const char *field, struct pe_error *err) {
+    const struct pe_encoding *row = pe_plan_row(plan);
+    if (positions->axes != 1 && row->axes) {
+        return pe_fail(err, PE_ERR_SHAPE, field, "have %d coordinates each, vectors of %s are of one",
+                       positions->axes, row->info.type);
+    }
+    return pe_positions_admit(plan, positions, dtype, field, err);
+}
+
 int pe_positions_admit_default(const struct pe_plan *plan, const struct pe_positions *positions,
                                enum pe_dtype dtype, const char *field, struct pe_error *err) {
     struct pe_error trial = {.stop = err->stop};

@@ -48,6 +48,9 @@ int pe_positions_fit(const struct pe_positions *positions, size_t batch, size_t 
 /* Does the encoding take these positions, and do its vectors fit the dtype? Errors are at `field`. */
 int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                        const char *field, struct pe_error *err);
+/* The same where vectors are made (the hook `encode`), of which each takes one coordinate. */
+int pe_vectors_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
+                     const char *field, struct pe_error *err);
 /* The same for positions that were not given, but are 0, 1, 2 ... */
 int pe_positions_admit_default(const struct pe_plan *plan, const struct pe_positions *positions,
                                enum pe_dtype dtype, const char *field, struct pe_error *err);

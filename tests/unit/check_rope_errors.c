@@ -18,8 +18,9 @@ static void teardown(void) {
     call_ground_close(&ground);
 }
 
-#define GET   "GET /v1/encode?positions=1&"
-#define HEAD8 GET "type=rope&layout=halves&head_dim=8&"
+#define GET      "GET /v1/encode?positions=1&"
+#define HEAD8    GET "type=rope&layout=halves&head_dim=8&"
+#define SECTIONS "GET /v1/encode?type=rope&layout=halves&head_dim=8&sections=1,1,1,1"
 
 static const struct bad {
     const char *request, *body;
@@ -227,6 +228,16 @@ static const struct bad {
      "is for rotary encodings, got sinusoidal"},
     {"GET /v1/encode?type=rope&layout=halves&head_dim=8&positions=1&dtype=float16&format=raw&return=cos&scaling.rope_type=yarn&scaling.factor=2&scaling.attention_factor=100000&scaling.original_max_position_embeddings=64", NULL, 400, "range", "positions[0]",
      "the vector of position 1 reaches 100000, allowed in float16 is less than 65520"},
+    {SECTIONS "&positions=[[[1,2,3,65519],[4,65520,5,6]]]&arithmetic=float16_positions", NULL, 400, "range", "positions[0][1][1]",
+     "got 65520, which arithmetic float16_positions rounds to infinity: allowed is less than 65520 in magnitude, with scale and offset"},
+    {SECTIONS "&positions=[[0,0,0,0],[1,2,3,-65520]]&arithmetic=float16_positions", NULL, 400, "range", "positions[1][3]",
+     "got -65520, which arithmetic float16_positions rounds to infinity: allowed is less than 65520 in magnitude, with scale and offset"},
+    {SECTIONS "&positions=[[[7,2,3,4]]]&dtype=float16&format=raw&return=cos&scaling.rope_type=yarn&scaling.factor=2&scaling.attention_factor=100000&scaling.original_max_position_embeddings=64", NULL, 400, "range", "positions[0][0][0]",
+     "the vector of position 7 reaches 100000, allowed in float16 is less than 65520"},
+    {"GET /v1/shift?type=rope&layout=halves&head_dim=8&sections=1,1,1,1&distance=1&positions=[[[1,2,3,4],[5,6,7,8]]]", NULL, 400, "shape", "positions",
+     "have 4 coordinates each, vectors of rope are of one"},
+    {"GET /v1/shift?type=rope&layout=halves&head_dim=8&rope_axes.frequencies=language&distance=1&positions=[[[1,2]]]", NULL, 400, "shape", "positions",
+     "have 2 coordinates each, vectors of rope are of one"},
     {"POST /v1/apply", "{\"encoding\":{\"type\":\"rope\",\"layout\":\"halves\"},\"embeddings\":[[1,2,3]]}", 400, "range", "encoding.head_dim",
      "makes a width of 3 that turns, allowed are even ones from 2: columns turn in pairs"},
     {"POST /v1/apply", "{\"encoding\":{\"type\":\"rope\",\"layout\":\"halves\"},\"embeddings\":[[[[1,2]]]]}", 400, "missing", "axes",
@@ -343,6 +354,24 @@ START_TEST(widths_that_differ) {
 }
 END_TEST
 
+/* Vectors are of one coordinate, which stands for those of all sections. */
+START_TEST(vectors_of_several_coordinates) {
+    static const double list[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    const struct pe_positions rows = {.length = 2, .axes = 4, .list = list},
+                              line = {.length = 8, .axes = 1, .list = list};
+    struct pe_error err = {0};
+    struct pe_arena *arena = pe_arena_open(1 << 20, NULL, &err);
+    struct pe_plan *plan = plan_open(
+        arena, (const char *const[]){"head_dim", "8", "layout", "halves", "sections", "1,1,1,1", NULL});
+    ck_assert_int_eq(pe_encode_check(plan, &line, PE_DTYPE_F32, &err), PE_OK);
+    ck_assert_int_eq(pe_encode_check(plan, &rows, PE_DTYPE_F32, &err), PE_ERR_SHAPE);
+    ck_assert_str_eq(err.path, "positions");
+    ck_assert_str_eq(err.text, "have 4 coordinates each, vectors of rope are of one");
+    pe_plan_close(plan);
+    pe_arena_close(arena);
+}
+END_TEST
+
 /* An encoding without parameters that are objects, and one coordinate too many. */
 START_TEST(members_of_numbers) {
     struct pe_error err = {0};
@@ -363,6 +392,7 @@ Suite *rope_errors_suite(void) {
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, bad_requests, 0, (int)PE_COUNT(bad));
     tcase_add_test(tests, widths_that_differ);
+    tcase_add_test(tests, vectors_of_several_coordinates);
     tcase_add_test(tests, members_of_numbers);
     return suite;
 }
