@@ -36,6 +36,51 @@ struct pe_angles {
     size_t step;
 };
 
+/* One query and the keys it looks at, with one head of so many. */
+struct pe_pair_row {
+    size_t head, heads;
+    double query;       /* position */
+    const double *keys; /* [n] positions */
+    size_t n;
+};
+
+/* What a relative encoding is asked in one request. */
+struct pe_relation {
+    size_t heads;       /* of the model */
+    size_t width;       /* of queries and keys; 0 where there are none */
+    size_t value_width; /* of values; 0 where no output is asked for */
+    size_t queries, keys;
+    const double *query_positions, *key_positions; /* [Tq] and [Tk]; of several sequences the first's */
+    double distance;                               /* no |key - query| is larger, in any sequence */
+    double largest_query, largest_key;             /* no |q| or |k| is larger */
+    double scale;                                  /* of q.k */
+};
+
+/* The keys that a query sees, as in kernels/softmax.h. */
+struct pe_visible {
+    size_t first, end;
+    const void *hidden;
+};
+
+#define PE_LOGITS_ROWS 64 /* queries in a block of logits, at most */
+
+/* Some queries of one head against all keys. All numbers but positions are of type `real`. */
+struct pe_logits {
+    const struct pe_relation *relation;
+    size_t head; /* of the model */
+    size_t n;    /* queries */
+    enum pe_dtype real;
+    const double *query_positions, *key_positions; /* [n] and [Tk] */
+    const void *q, *k;                             /* [n, d] and [Tk, d] */
+    size_t q_ld, k_ld;                             /* numbers from row to row */
+    const void *content;                           /* [n, Tk], scale * q.k; may be out itself */
+    const struct pe_visible *visible;              /* [n] */
+    const void *key_vectors;                       /* [Tk, key_width]; NULL without the hook */
+    void *out;                                     /* [n, Tk], or [n, dv] for `mix` */
+    void *scratch;                                 /* scratch_bytes, 64-byte aligned, not cleared */
+    const struct pe_stop *stop;                    /* ask it between rows and tiles */
+};
+
 struct pe_encoding {
     struct pe_encoding_info info;
     /* Sets fields that others say in words of their own (a model's configuration). May be called again, and
@@ -83,10 +128,39 @@ struct pe_encoding {
     /* cos and sin of the angles of some pairs at one position, with the attention factor. Cannot fail. */
     void (*angles)(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
                    const struct pe_angles *out);
-    /* The scale of the softmax, where it is not 1/sqrt(d), the usual one. NULL: it is. */
-    double (*scale)(const struct pe_plan_view *view, double usual);
     /* The angles per unit of position [pairs]. */
     void (*frequencies)(const struct pe_plan_view *view, enum pe_dtype dtype, void *out);
+    /* ---- Relative encodings: a term of the logits, which has `bias` or `term`. Their width, if they have
+     * one, is that of a head. ---- */
+    /* Do its tables serve so many heads? The path is a parameter's. NULL: any number. */
+    int (*admit_heads)(const struct pe_plan_view *view, size_t heads, struct pe_error *err);
+    /* The biases of one query and head, in float64: out [n]. Never NaN; -infinity hides. */
+    void (*bias)(const struct pe_plan_view *view, const struct pe_pair_row *row, double *out);
+    /* Is it a function of key - query alone, rounded to a double? NULL: it is not. */
+    bool (*stationary)(const struct pe_plan_view *view);
+    /* The positions 0..n-1 that it is made for. 0 or NULL: there are no such. */
+    size_t (*tokens)(const struct pe_plan_view *view);
+    /* What depends on the query: adds it to out, each element's as one number of type `real`. Cannot fail. */
+    void (*term)(const struct pe_plan_view *view, const struct pe_logits *block);
+    /* Vectors of the keys' positions that `term` needs, made once for all heads and queries: out [n, width of
+     * them], of type real. NULL: none. */
+    size_t (*key_width)(const struct pe_plan_view *view);
+    void (*key_vectors)(const struct pe_plan_view *view, const double *positions, size_t n,
+                        enum pe_dtype real, void *out);
+    /* What is added to the output: sum over j of weights [n, Tk] times vectors of the pair. NULL: nothing. */
+    void (*mix)(const struct pe_plan_view *view, const struct pe_logits *block, const void *weights);
+    /* Memory of `term` and `mix` for one block, by sizes alone; SIZE_MAX where it does not fit. NULL: none.
+     */
+    size_t (*scratch_bytes)(const struct pe_plan_view *view, const struct pe_relation *relation,
+                            enum pe_dtype real);
+    /* No |bias| or |term| is larger, but -infinity. */
+    double (*reach)(const struct pe_plan_view *view, const struct pe_relation *relation);
+    /* Cosine attention: queries and keys of this head are brought to length 1, and their product is times
+     * this. NULL: products of the vectors themselves. */
+    double (*cosine)(const struct pe_plan_view *view, size_t head);
+    /* ---- Of several families ---- */
+    /* The scale of the softmax, where it is not 1/sqrt(d), the usual one. NULL: it is. */
+    double (*scale)(const struct pe_plan_view *view, double usual);
     /* At most PE_MAX_FACTS; returns their number. NULL: none. */
     size_t (*facts)(const struct pe_plan_view *view, struct pe_fact *facts);
     /* A rough cost of one vector on one core. NULL: by its width. */

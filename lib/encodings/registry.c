@@ -13,7 +13,8 @@
     ROW(pe_sinusoidal)                                                                                       \
     ROW(pe_learned)                                                                                          \
     ROW(pe_random)                                                                                           \
-    ROW(pe_rope)
+    ROW(pe_rope)                                                                                             \
+    ROW(pe_alibi)
 
 #define DECLARE(name) extern const struct pe_encoding name;
 ENCODINGS(DECLARE)
@@ -55,6 +56,9 @@ unsigned pe_encoding_abilities(const struct pe_encoding_info *info) {
     }
     if (row->angles) {
         can |= PE_CAN_ENCODE;
+    }
+    if (row->bias) {
+        can |= PE_CAN_BIAS;
     }
     if (row->encode || row->angles || info->family == PE_FAMILY_NONE) {
         can |= PE_CAN_APPLY;

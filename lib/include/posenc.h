@@ -254,6 +254,33 @@ struct pe_apply_args {
 PE_API int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *out,
                          const struct pe_apply_args *args, struct pe_error *err) PE_CHECKED;
 
+struct pe_bias_args {
+    size_t size;
+    const struct pe_plan *plan;
+    size_t heads;                       /* H, of the model */
+    const struct pe_tensor *head_index; /* [n]: only these heads of it, n in place of H; NULL: all */
+    /* [T] or [B, T]. Where one is not given the other stands for both; neither has to be for an encoding that
+     * is made for a fixed number of tokens. */
+    const struct pe_positions *query_positions, *key_positions;
+    enum pe_dtype dtype; /* default float32 */
+};
+
+/* bias: what a relative encoding adds to the logits of query i and key j, [H, Tq, Tk], or [B, H, Tq, Tk] for
+ * positions [B, T]; each number made in float64 and rounded once. PE_ERR_UNSUPPORTED at `encoding.type` for
+ * an encoding without a bias, or whose term depends on the query; PE_ERR_RANGE at `head_index` and at
+ * positions that it does not take; PE_ERR_SHAPE at a parameter whose table is for other heads. */
+PE_API int pe_bias_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *bias,
+                        const struct pe_bias_args *args, struct pe_error *err) PE_CHECKED;
+/* dtype and shape of that, without data. */
+PE_API int pe_bias_shape(const struct pe_bias_args *args, struct pe_tensor *shape,
+                         struct pe_error *err) PE_CHECKED;
+/* The same without memory for the whole: ARENA rows of the flattened [B*H*Tq, Tk], any of them from any
+ * thread. The arguments and what they point to are VIEWS. */
+struct pe_bias_rows;
+PE_API int pe_bias_rows_open(struct pe_arena *arena, const struct pe_bias_rows **rows,
+                             const struct pe_bias_args *args, struct pe_error *err) PE_CHECKED;
+PE_API void pe_bias_rows_fill(const struct pe_bias_rows *rows, size_t first, size_t n, void *out);
+
 /* Which keys j a query i sees: those that every given member allows. Queries are aligned to the right: query
  * i stands at i' = i + Tk - Tq among the keys. */
 struct pe_attention_mask {
@@ -287,7 +314,9 @@ struct pe_attention_args {
     /* Or embeddings [T, D] or [B, T, D], to which an absolute encoding is added, projected by x.w; a weight
      * that is not given is the identity. w_q [D, H*d], w_k [D, Hk*d], w_v [D, Hk*dv]. */
     const struct pe_tensor *embeddings, *w_q, *w_k, *w_v;
-    size_t heads;                 /* H; default 1 for embeddings, the heads of q otherwise */
+    size_t heads; /* H; default 1 for embeddings, the heads of q otherwise */
+    /* q, k and v are of these heads [n] of the `heads` of the model: relative encodings differ by head. */
+    const struct pe_tensor *head_index;
     const struct pe_tensor *bias; /* added to the logits, may hold -infinity: [Tq, Tk], [H, Tq, Tk] or
                                      [B, H, Tq, Tk]; axes of size 1 before the last broadcast */
     /* [T] or [B, T], for an encoding that takes them; PE_ERR_CONFLICT without one. Default: keys 0..Tk-1 and

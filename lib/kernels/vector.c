@@ -5,6 +5,7 @@
  */
 #include "kernels/vector.h"
 
+#include <math.h>
 #include <string.h>
 
 #define REAL      float
@@ -23,8 +24,9 @@
 #define WIDE      8
 #include "kernels/vector_real.h"
 
-#define LANES 8   /* sums side by side */
-#define CHUNK 128 /* numbers on the stack while a float row becomes another type */
+#define LANES      8     /* sums side by side */
+#define UNIT_LEAST 1e-12 /* lengths count as no less, as in the models that have cosine attention */
+#define CHUNK      128   /* numbers on the stack while a float row becomes another type */
 
 double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity) {
     if (dtype == PE_DTYPE_F64) {
@@ -75,6 +77,41 @@ void pe_vector_subtract(enum pe_dtype dtype, void *out, const void *a, const voi
         subtract_double(out, a, b, n);
     } else {
         subtract_float(out, a, b, n);
+    }
+}
+
+/* out = x * factor / divisor, in double. */
+static void unit_store(enum pe_dtype dtype, void *x, size_t n, double divisor, double factor) {
+    double chunk[CHUNK];
+    for (size_t first = 0, step; first < n; first += step) {
+        unsigned char *at = (unsigned char *)x + first * pe_dtype_size(dtype);
+        step = n - first < CHUNK ? n - first : CHUNK;
+        pe_dtype_load(dtype, at, step, chunk);
+        for (size_t i = 0; i < step; i++) {
+            chunk[i] = chunk[i] / divisor * factor;
+        }
+        pe_dtype_store(dtype, chunk, step, at);
+    }
+}
+
+void pe_vector_unit(enum pe_dtype dtype, void *x, size_t n, double length) {
+    double largest = pe_vector_largest(dtype, x, n, false), sum = 0, chunk[CHUNK];
+    if (!(largest > 0)) {
+        return;
+    }
+    for (size_t first = 0, step; first < n; first += step) {
+        step = n - first < CHUNK ? n - first : CHUNK;
+        pe_dtype_load(dtype, (const unsigned char *)x + first * pe_dtype_size(dtype), step, chunk);
+        for (size_t i = 0; i < step; i++) {
+            chunk[i] /= largest; /* no square overflows, and none that counts underflows */
+        }
+        sum += pe_vector_dot(chunk, chunk, step);
+    }
+    double norm = sqrt(sum); /* of x / largest */
+    if (largest * norm < UNIT_LEAST) {
+        unit_store(dtype, x, n, UNIT_LEAST, length);
+    } else {
+        unit_store(dtype, x, n, largest, length / norm);
     }
 }
 

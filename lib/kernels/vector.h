@@ -21,6 +21,8 @@ void pe_vector_scale_add(enum pe_dtype dtype, void *out, const void *x, double s
 /* out = a + b and out = a - b; out may be a. */
 void pe_vector_add(enum pe_dtype dtype, void *out, const void *a, const void *b, size_t n);
 void pe_vector_subtract(enum pe_dtype dtype, void *out, const void *a, const void *b, size_t n);
+/* x becomes x * length / |x|, computed in double; below 1e-12 |x| counts as that (so zeros stay zeros). */
+void pe_vector_unit(enum pe_dtype dtype, void *x, size_t n, double length);
 /* The sum of a[i]*b[i], in an order that is the same on every machine. */
 double pe_vector_dot(const double *a, const double *b, size_t n);
 /* out, of any type, = x rounded once. out may be x when the types are the same. */

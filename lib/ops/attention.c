@@ -16,6 +16,7 @@
 #define BLOCK_ITEMS ((size_t)1 << 18) /* of weights: 1 MiB as float32 */
 #define ROWS_LEAST  ((size_t)128)
 #define PART_ITEMS  ((size_t)1 << 14) /* of weights, put together from small heads */
+#define ALIGN       ((size_t)64)      /* of scratch memory */
 
 /* One result: [.., Tq, width] with the leading axes of the weights, `lead` more in front. */
 struct result {
@@ -132,6 +133,21 @@ static double cost_ns(const struct pe_attention *a) {
     return wide * (flops / 40 + scores);
 }
 
+/* Memory for the encoding's term, of each part. */
+static int scratch_open(struct pe_arena *arena, struct pe_attention *a, size_t n_parts,
+                        struct pe_error *err) {
+    if (!a->relative || !a->relative->scratch_bytes) {
+        return PE_OK;
+    }
+    a->relative->scratch_bytes = (a->relative->scratch_bytes + ALIGN - 1) / ALIGN * ALIGN;
+    size_t bytes, factors[2] = {n_parts, a->relative->scratch_bytes};
+    if (!pe_size_product(factors, 2, &bytes)) {
+        bytes = SIZE_MAX;
+    }
+    a->scratch = pe_arena_alloc(arena, bytes, err);
+    return a->scratch ? PE_OK : pe_error_at(err, "encoding");
+}
+
 int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_attention_result *result,
                       const struct pe_attention_args *theirs, struct pe_error *err) {
     struct pe_attention_args args;
@@ -152,8 +168,13 @@ int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_at
         *result = (struct pe_attention_result){0};
         return err->code;
     }
+    size_t n_parts = parts_cut(a);
+    if (scratch_open(arena, a, n_parts, err)) {
+        *result = (struct pe_attention_result){0};
+        return err->code;
+    }
     *work = (struct pe_work){
-        .n_parts = parts_cut(a),
+        .n_parts = n_parts,
         .cost_ns = cost_ns(a),
         .state = a,
         .run = pe_attention_part,

@@ -7,6 +7,7 @@
 
 #include "kernels/linalg.h"
 #include "ops/mask.h"
+#include "ops/relative.h"
 #include "ops/turns.h"
 
 /* The vectors that are multiplied. With an absolute encoding q is the projection of x + p, with a rotary one
@@ -36,6 +37,7 @@ struct pe_stream {
     /* Turned vectors are filled during the run, too: from w's product, or from source with these strides. */
     const struct pe_turns *turns;
     size_t source_head, source_ld;
+    bool unit; /* vectors are brought to length 1, queries times the encoding's `cosine`, in the same way */
 };
 
 /* Element (b, h, i, j) at b*batch + h*head + i*row + j; strides of 0 broadcast. */
@@ -65,6 +67,8 @@ struct pe_attention {
     double scale;
     struct pe_stream stream[PE_STREAM_COUNT];
     struct pe_attention_bias bias;
+    struct pe_relative *relative; /* the encoding's term; NULL: none */
+    unsigned char *scratch;       /* relative->scratch_bytes for each part */
     struct pe_mask mask;
     struct pe_attention_rows weights, logits, content, position, output, terms[PE_TERMS];
     /* A unit is `unit_heads` heads of one sequence; either it is cut into blocks of rows, or several make a
@@ -83,15 +87,28 @@ void pe_attention_part(const void *attention, size_t part);
 struct pe_attention_block {
     const struct pe_attention *a;
     size_t b, h, first, n;
+    void *scratch; /* of its part */
 };
 /* The block's place in rows of a result. */
 unsigned char *pe_block_place(const struct pe_attention_block *block, const struct pe_attention_rows *rows);
 /* scale * q . k of two streams into [n, Tk]. */
 void pe_block_multiply(const struct pe_attention_block *block, enum pe_stream_name q, enum pe_stream_name k,
                        unsigned char *out);
-/* The row of the bias for query i, or NULL. */
+/* Vector `row` of the stream's head for the block's query head, and those after it. */
+struct pe_const_matrix pe_block_rows(const struct pe_attention_block *block, enum pe_stream_name name,
+                                     size_t row);
+/* The row of the posted bias for query i, or NULL. */
 const unsigned char *pe_block_bias(const struct pe_attention_block *block, size_t i);
-/* terms.c: logits, content, position and terms, from scores = scale * q . k [n, Tk]. */
+/* attention_relative.c: adds the encoding's term to scores [n, Tk]; also puts it into position, if asked for.
+ */
+void pe_block_relate(const struct pe_attention_block *block, unsigned char *scores);
+/* Adds what the encoding adds to the output of the block. */
+void pe_block_mix(const struct pe_attention_block *block, const unsigned char *weights);
+/* What the cosines of head h are multiplied by. */
+double pe_block_cosine(const struct pe_attention *a, size_t h);
+/* terms.c: content, from scores = scale * q . k [n, Tk]. */
+void pe_block_content(const struct pe_attention_block *block, const unsigned char *scores);
+/* logits, position and terms, from scores to which the encoding has added its term. */
 void pe_block_explain(const struct pe_attention_block *block, const unsigned char *scores);
 
 #endif

@@ -48,6 +48,58 @@ int pe_reader_positions(struct pe_reader *r, struct pe_error *err) {
     return positions_check(r, err);
 }
 
+/* Queries are aligned to the right, as the last of the keys: cached decoding has Tq = 1. */
+static struct pe_positions default_positions(size_t length, double start) {
+    return (struct pe_positions){.length = length, .axes = 1, .start = start, .step = 1};
+}
+
+int pe_reader_sides(const struct pe_reader *r, struct pe_sides *sides, struct pe_error *err) {
+    const struct pe_attention *a = r->a;
+    const struct pe_positions *of_q = r->positions[0], *of_k = r->positions[1];
+    *sides = (struct pe_sides){.field = {"query_positions", "key_positions"}};
+    if (r->args->embeddings && !of_q && of_k) { /* queries are keys: what is given for one holds for both */
+        of_q = of_k;
+        sides->field[0] = "key_positions";
+    } else if (r->args->embeddings && of_q && !of_k) {
+        of_k = of_q;
+        sides->field[1] = "query_positions";
+    }
+    sides->given[0] = of_q != NULL;
+    sides->given[1] = of_k != NULL;
+    sides->positions[0] = of_q ? *of_q : default_positions(a->queries, (double)a->keys - (double)a->queries);
+    sides->positions[1] = of_k ? *of_k : default_positions(a->keys, 0);
+    for (int side = 0; side < 2 && !err->code; side++) {
+        int (*admit)(const struct pe_plan *, const struct pe_positions *, enum pe_dtype, const char *,
+                     struct pe_error *) =
+            sides->given[side] ? pe_positions_admit : pe_positions_admit_default;
+        (void)!admit(r->args->plan, &sides->positions[side], PE_DTYPE_F64, sides->field[side], err);
+    }
+    return err->code;
+}
+
+int pe_reader_own(struct pe_reader *r, enum pe_stream_name name, struct pe_error *err) {
+    struct pe_attention *a = r->a;
+    struct pe_stream *s = &a->stream[name];
+    struct pe_tensor own;
+    a->projects = true;
+    if (s->w) {
+        return PE_OK;
+    }
+    if (pe_tensor_alloc(r->arena, &own, a->real, 4, (size_t[4]){a->batch, s->heads, s->rows, s->width},
+                        err)) {
+        return pe_error_at(err, r->args->q ? (name == PE_STREAM_Q ? "q" : "k") : "embeddings");
+    }
+    s->source = s->data;
+    s->source_batch = s->batch;
+    s->source_head = s->head;
+    s->source_ld = s->ld;
+    s->data = s->projected = own.data;
+    s->ld = s->width;
+    s->head = s->rows * s->width;
+    s->batch = s->heads * s->head;
+    return PE_OK;
+}
+
 /* ---- Posted q, k, v ------------------------------------------------------------------------------------ */
 
 static int rank_check(const struct pe_tensor *tensor, const char *field, int rank, struct pe_error *err) {
@@ -103,7 +155,14 @@ static int posted_check(const struct pe_attention_args *args, unsigned outputs, 
 
 static int heads_check(const struct pe_reader *r, struct pe_error *err) {
     size_t heads = r->a->heads, key_heads = r->a->key_heads;
-    if (r->args->heads && r->args->heads != heads) {
+    if (r->args->head_index && !r->args->heads) {
+        return pe_fail(err, PE_ERR_MISSING, "heads", "is missing: how many the model has, of head_index");
+    }
+    if (r->args->head_index && !r->relative) {
+        return pe_fail(err, PE_ERR_CONFLICT, "head_index",
+                       "says which heads of a relative encoding these are, and there is none");
+    }
+    if (!r->args->head_index && r->args->heads && r->args->heads != heads) {
         return pe_fail(err, PE_ERR_CONFLICT, "heads", "is %zu but q has H = %zu", r->args->heads, heads);
     }
     if (heads % key_heads) {
@@ -245,7 +304,14 @@ static int scale_read(const struct pe_reader *r, struct pe_error *err) {
  * common (it stands for -infinity) and does no harm to products below its last place. */
 static int logit_check(const struct pe_reader *r, double most, enum pe_dtype dtype, struct pe_error *err) {
     double bias = r->a->bias.largest, limit = pe_vector_limit(dtype) / 4;
+    double term = r->a->relative ? r->a->relative->reach : 0;
     const char *field = r->args->q ? "q" : "embeddings";
+    if (term > limit) {
+        return pe_fail(err, PE_ERR_RANGE, "encoding",
+                       "adds numbers that may reach %g to the logits, too near the largest %s, %g", term,
+                       pe_dtype_name(dtype), pe_vector_limit(dtype));
+    }
+    most = most < limit ? most + term : most;
     if (most < limit && (most < pe_vector_harmless(dtype) || most + bias < limit)) {
         return PE_OK;
     }
@@ -294,7 +360,7 @@ static int outputs_check(const struct pe_reader *r, struct pe_error *err) {
         return pe_fail(err, PE_ERR_CHOICE, "return", "got the bits %#x, allowed are those in %#x", r->outputs,
                        known);
     }
-    if (row && !adds && !r->rotary && row->info.family != PE_FAMILY_NONE) {
+    if (row && !adds && !r->rotary && !r->relative && row->info.family != PE_FAMILY_NONE) {
         return pe_encoding_unsupported(row, "has no place in attention", err);
     }
     if ((r->outputs & PE_ATTENTION_TERMS) && args->embeddings && !adds) {
@@ -313,7 +379,9 @@ int pe_attention_read(struct pe_arena *arena, struct pe_attention *a, const stru
                       struct pe_error *err) {
     struct pe_reader r = {.arena = arena, .args = args, .a = a};
     r.outputs = args->outputs ? args->outputs : PE_ATTENTION_WEIGHTS;
-    r.rotary = args->plan && pe_plan_row(args->plan)->angles;
+    const struct pe_encoding *row = args->plan ? pe_plan_row(args->plan) : NULL;
+    r.rotary = row && row->angles;
+    r.relative = row && (row->bias || row->term);
     dtype_choose(a, args);
     if ((args->dtype && pe_dtype_check(args->dtype, err)) || outputs_check(&r, err)) {
         return err->code;
@@ -324,7 +392,9 @@ int pe_attention_read(struct pe_arena *arena, struct pe_attention *a, const stru
     }
     struct pe_mask_shape shape = {
         .batch = a->batched ? a->batch : 0, .queries = a->queries, .keys = a->keys, .real = a->real};
-    if (bias_read(&r, err) || pe_mask_open(arena, &a->mask, args->mask, &shape, err) || scale_read(&r, err)) {
+    if ((r.relative && row->cosine && pe_reader_cosine(&r, err)) || bias_read(&r, err) ||
+        pe_mask_open(arena, &a->mask, args->mask, &shape, err) || scale_read(&r, err) ||
+        (r.relative && pe_reader_relate(&r, err))) {
         return err->code;
     }
     return overflow_check(&r, err);

@@ -17,7 +17,7 @@ struct pe_reader {
     struct pe_axes axes;
     double largest[PE_STREAM_COUNT];
     unsigned outputs;
-    bool adds, rotary; /* what the encoding does */
+    bool adds, rotary, relative; /* what the encoding does */
     /* Of queries and of keys, as the encoding takes them; NULL = not given. */
     const struct pe_positions *positions[2];
     struct pe_positions suited[2];
@@ -28,6 +28,18 @@ int pe_reader_operand(const struct pe_reader *r, struct pe_operand *out, const s
                       const char *field, struct pe_error *err);
 /* Are the posted positions as many as the queries and the keys? */
 int pe_reader_positions(struct pe_reader *r, struct pe_error *err);
+/* Where queries and keys are, admitted by the encoding, and which fields say so. */
+struct pe_sides {
+    struct pe_positions positions[2];
+    const char *field[2];
+    bool given[2];
+};
+int pe_reader_sides(const struct pe_reader *r, struct pe_sides *sides, struct pe_error *err);
+/* The stream, if it is a view of what was posted, gets memory of its own, which is filled during the run. */
+int pe_reader_own(struct pe_reader *r, enum pe_stream_name name, struct pe_error *err);
+/* attention_relative.c: the encoding's term, once q, k and the scale were read; and cosines for products. */
+int pe_reader_relate(struct pe_reader *r, struct pe_error *err);
+int pe_reader_cosine(struct pe_reader *r, struct pe_error *err);
 /* attention_turn.c: queries and keys that were read become turned ones. */
 int pe_reader_turn(struct pe_reader *r, struct pe_error *err);
 /* attention_embed.c: embeddings, encoding and weights. */

@@ -25,9 +25,8 @@ unsigned char *pe_block_place(const struct pe_attention_block *block, const stru
     return rows->real + row * rows->width * a->real_size;
 }
 
-/* Vector `row` of the stream's head for query head h, and those after it. */
-static struct pe_const_matrix stream_rows(const struct pe_attention_block *block, enum pe_stream_name name,
-                                          size_t row) {
+struct pe_const_matrix pe_block_rows(const struct pe_attention_block *block, enum pe_stream_name name,
+                                     size_t row) {
     const struct pe_attention *a = block->a;
     const struct pe_stream *s = &a->stream[name];
     size_t head = block->h / (a->heads / s->heads);
@@ -45,8 +44,8 @@ void pe_block_multiply(const struct pe_attention_block *block, enum pe_stream_na
                            .n = a->keys,
                            .k = a->width,
                            .alpha = a->scale,
-                           .a = stream_rows(block, q, block->first),
-                           .b = stream_rows(block, k, 0),
+                           .a = pe_block_rows(block, q, block->first),
+                           .b = pe_block_rows(block, k, 0),
                            .c = {.data = out, .ld = a->keys}};
     pe_gemm_run(&gemm);
 }
@@ -80,7 +79,7 @@ static void block_output(const struct pe_attention_block *block, const unsigned 
                            .k = a->keys,
                            .alpha = 1,
                            .a = {.data = weights, .ld = a->keys},
-                           .b = stream_rows(block, PE_STREAM_V, 0),
+                           .b = pe_block_rows(block, PE_STREAM_V, 0),
                            .c = {.data = pe_block_place(block, &a->output), .ld = a->value_width}};
     pe_gemm_run(&gemm);
 }
@@ -104,10 +103,17 @@ static void block_run(const struct pe_attention_block *block) {
     const struct pe_attention *a = block->a;
     unsigned char *scores = pe_block_place(block, &a->weights);
     pe_block_multiply(block, PE_STREAM_Q, PE_STREAM_K, scores);
+    pe_block_content(block, scores);
+    if (a->relative) {
+        pe_block_relate(block, scores);
+    }
     pe_block_explain(block, scores);
     block_softmax(block, scores);
     if (a->output.real) {
         block_output(block, scores);
+        if (a->relative && a->relative->row->mix) {
+            pe_block_mix(block, scores);
+        }
     }
     block_store(block, &a->weights);
     block_store(block, &a->logits);
@@ -134,7 +140,7 @@ static void stream_project(const struct pe_attention *a, const struct pe_stream 
     pe_gemm_run(&gemm);
 }
 
-/* The rows of a head, turned in their place, or from their source into it. */
+/* The rows of a head, turned (or brought to one length) in their place, or from their source into it. */
 static void stream_turn(const struct pe_attention *a, const struct pe_stream *s, size_t b, size_t head) {
     size_t row_bytes = s->width * a->real_size;
     unsigned char *out = s->projected + (b * s->batch + head * s->head) * a->real_size;
@@ -143,7 +149,13 @@ static void stream_turn(const struct pe_attention *a, const struct pe_stream *s,
         if (!s->w) {
             memcpy(out, x + t * s->source_ld * a->real_size, row_bytes);
         }
-        pe_turns_run(s->turns, b, t, a->real, out, out);
+        if (s->turns) {
+            pe_turns_run(s->turns, b, t, a->real, out, out);
+        }
+        if (s->unit) {
+            double length = s == &a->stream[PE_STREAM_Q] ? pe_block_cosine(a, head) : 1;
+            pe_vector_unit(a->real, out, s->width, length);
+        }
     }
 }
 
@@ -151,39 +163,42 @@ static void stream_turn(const struct pe_attention *a, const struct pe_stream *s,
 static void unit_project(const struct pe_attention *a, size_t b, size_t h) {
     for (size_t i = 0; i < PE_STREAM_COUNT; i++) {
         const struct pe_stream *s = &a->stream[i];
-        bool filled = s->w || s->turns;
+        bool filled = s->w || s->turns || s->unit;
         size_t group = filled ? a->heads / s->heads : 1;
         for (size_t head = h / group; filled && head * group < h + a->unit_heads; head++) {
             if (s->w) {
                 stream_project(a, s, b, head);
             }
-            if (s->turns) {
+            if (s->turns || s->unit) {
                 stream_turn(a, s, b, head);
             }
         }
     }
 }
 
-static void unit_run(const struct pe_attention *a, size_t unit, size_t first, size_t n) {
+/* Rows first .. first+n-1 of the unit's heads; scratch is of the part. */
+static void unit_run(const struct pe_attention *a, size_t unit, size_t first, size_t n, void *scratch) {
     size_t units_per_batch = a->heads / a->unit_heads;
     size_t b = unit / units_per_batch, h = unit % units_per_batch * a->unit_heads;
     unit_project(a, b, h);
     for (size_t i = 0; i < a->unit_heads && !pe_stop_asked(a->stop); i++) {
-        struct pe_attention_block block = {.a = a, .b = b, .h = h + i, .first = first, .n = n};
+        struct pe_attention_block block = {
+            .a = a, .b = b, .h = h + i, .first = first, .n = n, .scratch = scratch};
         block_run(&block);
     }
 }
 
 void pe_attention_part(const void *state, size_t part) {
     const struct pe_attention *a = state;
+    unsigned char *scratch = a->scratch ? a->scratch + part * a->relative->scratch_bytes : NULL;
     if (a->blocks > 1) {
         size_t first = part % a->blocks * a->block_rows;
         size_t n = a->queries - first < a->block_rows ? a->queries - first : a->block_rows;
-        unit_run(a, part / a->blocks, first, n);
+        unit_run(a, part / a->blocks, first, n, scratch);
         return;
     }
     size_t unit = part * a->part_units;
     for (size_t i = 0; i < a->part_units && unit < a->units && !pe_stop_asked(a->stop); i++, unit++) {
-        unit_run(a, unit, 0, a->queries);
+        unit_run(a, unit, 0, a->queries, scratch);
     }
 }

@@ -31,10 +31,13 @@ static void logits_run(const struct pe_attention_block *block, const unsigned ch
     }
 }
 
-static void content_run(const struct pe_attention_block *block, const unsigned char *scores,
-                        unsigned char *out) {
+void pe_block_content(const struct pe_attention_block *block, const unsigned char *scores) {
     const struct pe_attention *a = block->a;
     size_t row_bytes = a->keys * a->real_size;
+    if (!a->content.real) {
+        return;
+    }
+    unsigned char *out = pe_block_place(block, &a->content);
     if (a->split) {
         pe_block_multiply(block, PE_STREAM_Q_CONTENT, PE_STREAM_K_CONTENT, out);
         return;
@@ -56,14 +59,17 @@ static void position_of_added(const struct pe_attention_block *block, unsigned c
     }
 }
 
+/* The posted bias, which comes after the term of a relative encoding that stands there already. */
 static void position_of_bias(const struct pe_attention_block *block, unsigned char *out) {
     const struct pe_attention *a = block->a;
     size_t row_bytes = a->keys * a->real_size;
     for (size_t i = 0; i < block->n && !pe_stop_asked(a->stop); i++) {
         const unsigned char *bias = pe_block_bias(block, block->first + i);
-        if (bias) {
+        if (bias && a->relative) {
+            pe_vector_add(a->real, out + i * row_bytes, out + i * row_bytes, bias, a->keys);
+        } else if (bias) {
             memcpy(out + i * row_bytes, bias, row_bytes);
-        } else {
+        } else if (!a->relative) {
             memset(out + i * row_bytes, 0, row_bytes);
         }
     }
@@ -79,9 +85,6 @@ void pe_block_explain(const struct pe_attention_block *block, const unsigned cha
     const struct pe_attention *a = block->a;
     if (a->logits.real) {
         logits_run(block, scores, pe_block_place(block, &a->logits));
-    }
-    if (a->content.real) {
-        content_run(block, scores, pe_block_place(block, &a->content));
     }
     if (a->position.real) {
         unsigned char *out = pe_block_place(block, &a->position);

@@ -20,6 +20,7 @@ struct attention_request {
     const struct pe_tensor *q, *k, *v;
     const struct pe_tensor *embeddings, *w_q, *w_k, *w_v;
     int64_t heads;
+    const struct pe_tensor *head_index;
     const struct pe_tensor *bias;
     struct pe_positions query_positions, key_positions;
     const void *mask; /* struct mask_object */
@@ -51,6 +52,8 @@ static const struct pe_field fields[] = {
     {PE_FIELD(attention_request, w_k), .shape = "[D, H*d]", .doc = "k = x.w_k; default the identity"},
     {PE_FIELD(attention_request, w_v), .shape = "[D, H*dv]", .doc = "v = x.w_v; default the identity"},
     {PE_FIELD(attention_request, heads), .min = 1, .max = 65536, .doc = "H; default 1, or as q has"},
+    {PE_FIELD(attention_request, head_index), .flags = PE_FIELD_NUMBERS, .shape = "[n]",
+     .doc = "q, k and v are of these of the model's heads, which a relative encoding tells apart"},
     {PE_FIELD(attention_request, bias), .flags = PE_FIELD_MINUS_INF,
      .shape = "[Tq, Tk], [H, Tq, Tk] or [B, H, Tq, Tk]", .doc = "added to the logits; null = -infinity"},
     {PE_FIELD(attention_request, query_positions), .doc = "default: aligned to the right of the keys"},
@@ -108,7 +111,8 @@ static int make_plan(struct task *task, struct attention_request *request, struc
         return PE_OK;
     }
     enum pe_family family = request->encoding.encoding->family;
-    if (family == PE_FAMILY_ROTARY) {
+    bool of_heads = family == PE_FAMILY_ROTARY || family == PE_FAMILY_BIAS || family == PE_FAMILY_QUERY;
+    if (of_heads) {
         return task_plan(task, plan, &request->encoding, head_width(request), 0, err) ||
                        task_facts(task, *plan, err)
                    ? err->code
@@ -176,6 +180,7 @@ static int attention_open(struct task *task, struct pe_error *err) {
         .w_k = request->w_k,
         .w_v = request->w_v,
         .heads = (size_t)request->heads,
+        .head_index = request->head_index,
         .bias = request->bias,
         .query_positions = queries ? &request->query_positions : NULL,
         .key_positions = keys ? &request->key_positions : NULL,

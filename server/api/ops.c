@@ -10,6 +10,7 @@
 #define OPS(ROW)                                                                                             \
     ROW(api_encode)                                                                                          \
     ROW(api_apply)                                                                                           \
+    ROW(api_bias)                                                                                            \
     ROW(api_attention)                                                                                       \
     ROW(api_shift)                                                                                           \
     ROW(api_positions)                                                                                       \

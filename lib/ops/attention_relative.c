@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A relative encoding in attention: its term is added to the logits of a block, in place, so that nothing of
+ * the size [Tq, Tk] stands beside the weights.
+ */
+#include "core/stop.h"
+#include "kernels/vector.h"
+#include "ops/attention_input.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- Opening ------------------------------------------------------------------------------------------- */
+
+static int heads_read(const struct pe_reader *r, struct pe_relative_heads *heads, struct pe_error *err) {
+    const struct pe_attention_args *args = r->args;
+    const struct pe_attention *a = r->a;
+    size_t model = args->head_index ? args->heads : a->heads;
+    if (pe_relative_heads_read(r->arena, heads, model, args->head_index, err)) {
+        return err->code;
+    }
+    if (heads->n != a->heads) {
+        return pe_fail(err, PE_ERR_SHAPE, "head_index", "names %zu heads, but q has %zu", heads->n, a->heads);
+    }
+    return PE_OK;
+}
+
+int pe_reader_relate(struct pe_reader *r, struct pe_error *err) {
+    struct pe_attention *a = r->a;
+    struct pe_sides sides;
+    struct pe_relative *relative = pe_arena_array(r->arena, 1, sizeof *relative, err);
+    if (!relative || pe_reader_sides(r, &sides, err) || heads_read(r, &relative->heads, err)) {
+        return err->code;
+    }
+    relative->real = a->real;
+    relative->relation = (struct pe_relation){
+        .width = a->width,
+        .value_width = r->outputs & PE_ATTENTION_OUTPUT ? a->value_width : 0,
+        .largest_query = r->largest[PE_STREAM_Q],
+        .largest_key = r->largest[PE_STREAM_K],
+        .scale = a->scale,
+    };
+    a->relative = relative;
+    return pe_relative_open(r->arena, relative, r->args->plan, sides.positions, err);
+}
+
+int pe_reader_cosine(struct pe_reader *r, struct pe_error *err) {
+    const struct pe_plan_view *view = pe_plan_view(r->args->plan);
+    const struct pe_encoding *row = pe_plan_row(r->args->plan);
+    struct pe_attention *a = r->a;
+    double most = 0;
+    for (size_t h = 0; h < a->heads; h++) {
+        most = fmax(most, row->cosine(view, h));
+    }
+    for (int side = 0; side < 2; side++) {
+        enum pe_stream_name name = side ? PE_STREAM_K : PE_STREAM_Q;
+        if (pe_reader_own(r, name, err)) {
+            return err->code;
+        }
+        a->stream[name].unit = true;
+        r->largest[name] = side ? 1 : most;
+    }
+    return PE_OK;
+}
+
+/* ---- Running ------------------------------------------------------------------------------------------- */
+
+static size_t head_of(const struct pe_attention_block *block) {
+    const struct pe_relative_heads *heads = &block->a->relative->heads;
+    return heads->index ? heads->index[block->h] : block->h;
+}
+
+double pe_block_cosine(const struct pe_attention *a, size_t h) {
+    const struct pe_relative *relative = a->relative;
+    return relative->row->cosine(relative->view, relative->heads.index ? relative->heads.index[h] : h);
+}
+
+/* Rows first .. first+n-1 of the block as a block of logits, without what they are written to. */
+static struct pe_logits logits_of(const struct pe_attention_block *block, size_t first, size_t n,
+                                  struct pe_visible *visible) {
+    const struct pe_attention *a = block->a;
+    const struct pe_relative *relative = a->relative;
+    const struct pe_relation *relation = &relative->relation;
+    size_t i = block->first + first;
+    for (size_t t = 0; t < n; t++) {
+        struct pe_softmax row;
+        pe_mask_row(&a->mask, block->b, i + t, &row);
+        visible[t] = (struct pe_visible){.first = row.first, .end = row.end, .hidden = row.hidden};
+    }
+    struct pe_const_matrix q = pe_block_rows(block, PE_STREAM_Q, i), k = pe_block_rows(block, PE_STREAM_K, 0);
+    const double *positions = relation->query_positions + block->b * relative->query_batch;
+    size_t key_first = block->b * relative->key_batch;
+    return (struct pe_logits){
+        .relation = relation,
+        .head = head_of(block),
+        .n = n,
+        .real = a->real,
+        .query_positions = positions + i,
+        .key_positions = relation->key_positions + key_first,
+        .q = q.data,
+        .k = k.data,
+        .q_ld = q.ld,
+        .k_ld = k.ld,
+        .visible = visible,
+        .key_vectors = relative->key_vectors
+                           ? relative->key_vectors + key_first * relative->key_width * a->real_size
+                           : NULL,
+        .scratch = block->scratch,
+        .stop = a->stop,
+    };
+}
+
+static void biases_add(const struct pe_attention_block *block, unsigned char *out) {
+    const struct pe_attention *a = block->a;
+    for (size_t t = 0; t < block->n && !pe_stop_asked(a->stop); t++) {
+        struct pe_relative_place place = {.b = block->b, .h = block->h, .i = block->first + t, .n = a->keys};
+        pe_relative_add(a->relative, &place, out + t * a->keys * a->real_size);
+    }
+}
+
+static void terms_add(const struct pe_attention_block *block, const unsigned char *content,
+                      unsigned char *out) {
+    const struct pe_attention *a = block->a;
+    size_t row_bytes = a->keys * a->real_size;
+    struct pe_visible visible[PE_LOGITS_ROWS];
+    for (size_t t = 0, n; t < block->n && !pe_stop_asked(a->stop); t += n) {
+        n = block->n - t < PE_LOGITS_ROWS ? block->n - t : PE_LOGITS_ROWS;
+        struct pe_logits logits = logits_of(block, t, n, visible);
+        logits.content = content + t * row_bytes;
+        logits.out = out + t * row_bytes;
+        a->relative->row->term(a->relative->view, &logits);
+    }
+}
+
+void pe_block_relate(const struct pe_attention_block *block, unsigned char *scores) {
+    const struct pe_attention *a = block->a;
+    unsigned char *out = a->position.real ? pe_block_place(block, &a->position) : scores;
+    size_t row_bytes = a->keys * a->real_size;
+    if (!row_bytes) {
+        return;
+    }
+    for (size_t t = 0; a->position.real && t < block->n && !pe_stop_asked(a->stop); t++) {
+        memset(out + t * row_bytes, 0, row_bytes);
+    }
+    if (a->relative->row->term) {
+        terms_add(block, scores, out);
+    } else {
+        biases_add(block, out);
+    }
+    for (size_t t = 0; a->position.real && t < block->n && !pe_stop_asked(a->stop); t++) {
+        pe_vector_add(a->real, scores + t * row_bytes, scores + t * row_bytes, out + t * row_bytes, a->keys);
+    }
+}
+
+void pe_block_mix(const struct pe_attention_block *block, const unsigned char *weights) {
+    const struct pe_attention *a = block->a;
+    struct pe_visible visible[PE_LOGITS_ROWS];
+    unsigned char *out = pe_block_place(block, &a->output);
+    for (size_t t = 0, n; t < block->n && !pe_stop_asked(a->stop); t += n) {
+        n = block->n - t < PE_LOGITS_ROWS ? block->n - t : PE_LOGITS_ROWS;
+        struct pe_logits logits = logits_of(block, t, n, visible);
+        logits.out = out + t * a->value_width * a->real_size;
+        a->relative->row->mix(a->relative->view, &logits, weights + t * a->keys * a->real_size);
+    }
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bias: the term that an encoding adds to the logits of every query and key, [H, Tq, Tk] or [B, H, Tq, Tk].
+ * Each number is made in float64 and rounded once. The rows are independent, so the same call fills a block
+ * of a stream or a part of a tensor, with the same bits.
+ */
+#include "core/stop.h"
+#include "kernels/vector.h"
+#include "ops/operand.h"
+#include "ops/relative.h"
+
+#define PART_ITEMS ((size_t)1 << 16) /* numbers in one part */
+#define CHUNK      512               /* numbers made at a time, on the stack */
+
+struct pe_bias_rows {
+    struct pe_relative relative;
+    size_t batch; /* 0: no such axis */
+    enum pe_dtype dtype;
+    const struct pe_stop *stop;
+};
+
+struct bias {
+    const struct pe_bias_rows *rows;
+    size_t rows_per_part;
+    unsigned char *out;
+};
+
+/* ---- Arguments ----------------------------------------------------------------------------------------- */
+
+/* Of queries and keys. What is not given follows from the other, or from what the encoding is made for. */
+static int positions_read(const struct pe_bias_args *args, struct pe_positions out[2], struct pe_error *err) {
+    const struct pe_encoding *row = pe_plan_row(args->plan);
+    const struct pe_positions *q = args->query_positions, *k = args->key_positions;
+    size_t tokens = row->tokens ? row->tokens(pe_plan_view(args->plan)) : 0;
+    const struct pe_positions natural = {.length = tokens, .axes = 1, .step = 1};
+    if (!q && !k && !tokens) {
+        return pe_fail(err, PE_ERR_MISSING, "query_positions", "is missing: where the queries are");
+    }
+    out[0] = q ? *q : tokens ? natural : *k;
+    out[1] = k ? *k : tokens ? natural : *q;
+    for (int side = 0; side < 2; side++) {
+        const char *field =
+            side ? (k ? "key_positions" : "query_positions") : (q ? "query_positions" : "key_positions");
+        if (pe_positions_admit(args->plan, &out[side], PE_DTYPE_F64, field, err)) {
+            return err->code;
+        }
+    }
+    size_t q_batch = out[0].batch, k_batch = out[1].batch;
+    if (q_batch > 1 && k_batch > 1 && q_batch != k_batch) {
+        return pe_fail(err, PE_ERR_SHAPE, "key_positions", "are of %zu sequences, query_positions of %zu",
+                       k_batch, q_batch);
+    }
+    return PE_OK;
+}
+
+static int args_check(const struct pe_bias_args *args, struct pe_error *err) {
+    if (!args->plan) {
+        return pe_fail(err, PE_ERR_MISSING, "encoding", "is missing");
+    }
+    const struct pe_encoding *row = pe_plan_row(args->plan);
+    if (!row->bias) {
+        return pe_encoding_unsupported(
+            row,
+            row->term ? "depends on the queries and has no bias of its own: attention returns it as position"
+                      : "adds no bias to the logits",
+            err);
+    }
+    if (args->heads < 1) {
+        return pe_fail(err, PE_ERR_MISSING, "heads", "is missing: how many heads the model has");
+    }
+    return pe_dtype_check(args->dtype, err);
+}
+
+static int overflow_check(const struct pe_relative *relative, enum pe_dtype dtype, struct pe_error *err) {
+    double limit = pe_vector_limit(dtype);
+    if (relative->reach <= limit) {
+        return PE_OK;
+    }
+    return pe_fail(err, PE_ERR_RANGE, "key_positions", "biases may reach %g, beyond the largest %s, %g",
+                   relative->reach, pe_dtype_name(dtype), limit);
+}
+
+/* The arguments as they are meant, and positions of queries and keys. */
+static int args_read(struct pe_bias_args *args, struct pe_positions positions[2],
+                     const struct pe_bias_args *theirs, struct pe_error *err) {
+    if (err->code || pe_args_copy(args, sizeof *args, theirs, theirs->size, err)) {
+        return err->code;
+    }
+    args->dtype = args->dtype ? args->dtype : PE_DTYPE_F32;
+    return args_check(args, err) || positions_read(args, positions, err) ? err->code : PE_OK;
+}
+
+static size_t batch_of(const struct pe_positions positions[2]) {
+    return positions[0].batch > positions[1].batch ? positions[0].batch : positions[1].batch;
+}
+
+int pe_bias_shape(const struct pe_bias_args *theirs, struct pe_tensor *shape, struct pe_error *err) {
+    struct pe_bias_args args;
+    struct pe_positions positions[2];
+    *shape = (struct pe_tensor){0};
+    if (args_read(&args, positions, theirs, err)) {
+        return err->code;
+    }
+    size_t batch = batch_of(positions), *dim = shape->dim;
+    shape->dtype = args.dtype;
+    shape->rank = batch ? 4 : 3;
+    if (batch) {
+        *dim++ = batch;
+    }
+    dim[0] = args.head_index ? pe_tensor_count(args.head_index) : args.heads;
+    dim[1] = positions[0].length;
+    dim[2] = positions[1].length;
+    return PE_OK;
+}
+
+int pe_bias_rows_open(struct pe_arena *arena, const struct pe_bias_rows **out,
+                      const struct pe_bias_args *theirs, struct pe_error *err) {
+    struct pe_bias_args args;
+    struct pe_positions positions[2];
+    *out = NULL;
+    struct pe_bias_rows *rows = pe_arena_array(arena, 1, sizeof *rows, err);
+    if (!rows || args_read(&args, positions, theirs, err)) {
+        return err->code;
+    }
+    struct pe_relative *relative = &rows->relative;
+    relative->real = PE_DTYPE_F64;
+    if (pe_relative_heads_read(arena, &relative->heads, args.heads, args.head_index, err) ||
+        pe_relative_open(arena, relative, args.plan, positions, err) ||
+        overflow_check(relative, args.dtype, err)) {
+        return err->code;
+    }
+    rows->batch = batch_of(positions);
+    rows->dtype = args.dtype;
+    rows->stop = err->stop;
+    *out = rows;
+    return PE_OK;
+}
+
+/* ---- Work ---------------------------------------------------------------------------------------------- */
+
+/* Row `index` of the flattened [B*H*Tq, Tk]. */
+static void row_make(const struct pe_bias_rows *rows, size_t index, unsigned char *out) {
+    const struct pe_relative *relative = &rows->relative;
+    size_t queries = relative->relation.queries, keys = relative->relation.keys, heads = relative->heads.n;
+    size_t item = pe_dtype_size(rows->dtype);
+    struct pe_relative_place place = {
+        .b = index / queries / heads, .h = index / queries % heads, .i = index % queries};
+    double chunk[CHUNK];
+    for (; place.first < keys && !pe_stop_asked(rows->stop); place.first += place.n) {
+        place.n = keys - place.first < CHUNK ? keys - place.first : CHUNK;
+        pe_relative_read(relative, &place, chunk);
+        pe_dtype_store(rows->dtype, chunk, place.n, out + place.first * item);
+    }
+}
+
+void pe_bias_rows_fill(const struct pe_bias_rows *rows, size_t first, size_t n, void *out) {
+    size_t row_bytes = rows->relative.relation.keys * pe_dtype_size(rows->dtype);
+    for (size_t i = 0; i < n && !pe_stop_asked(rows->stop); i++) {
+        row_make(rows, first + i, (unsigned char *)out + i * row_bytes);
+    }
+}
+
+static size_t rows_count(const struct pe_bias_rows *rows) {
+    const struct pe_relative *relative = &rows->relative;
+    return (rows->batch ? rows->batch : 1) * relative->heads.n * relative->relation.queries;
+}
+
+static void bias_part(const void *state, size_t part) {
+    const struct bias *op = state;
+    size_t first = part * op->rows_per_part, n = rows_count(op->rows);
+    size_t count = n - first < op->rows_per_part ? n - first : op->rows_per_part;
+    size_t row_bytes = op->rows->relative.relation.keys * pe_dtype_size(op->rows->dtype);
+    pe_bias_rows_fill(op->rows, first, count, op->out + first * row_bytes);
+}
+
+int pe_bias_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *bias,
+                 const struct pe_bias_args *args, struct pe_error *err) {
+    const struct pe_bias_rows *rows;
+    struct pe_tensor out;
+    *work = (struct pe_work){0};
+    *bias = (struct pe_tensor){0};
+    if (pe_bias_shape(args, &out, err) || pe_bias_rows_open(arena, &rows, args, err)) {
+        return err->code;
+    }
+    struct bias *op = pe_arena_array(arena, 1, sizeof *op, err);
+    if (!op || pe_tensor_alloc(arena, &out, out.dtype, out.rank, out.dim, err)) {
+        return pe_error_at(err, "key_positions");
+    }
+    size_t n = rows_count(rows), keys = rows->relative.relation.keys;
+    *op = (struct bias){.rows = rows, .out = out.data};
+    op->rows_per_part = keys && keys < PART_ITEMS ? PART_ITEMS / keys : 1;
+    *bias = out;
+    *work = (struct pe_work){
+        .n_parts = keys ? n / op->rows_per_part + (n % op->rows_per_part != 0) : 0,
+        .cost_ns = (double)n * (double)keys * (rows->relative.slices ? 1 : 20),
+        .state = op,
+        .run = bias_part,
+        .stop = err->stop,
+    };
+    return PE_OK;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows of biases. Positions are read into lists of doubles once, as every row looks at all the keys.
+ */
+#include "ops/relative.h"
+
+#include "core/stop.h"
+#include "kernels/vector.h"
+#include "ops/operand.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CHUNK      256         /* biases made at a time, on the stack */
+#define SLICE_ROWS ((size_t)8) /* queries from which slices are fewer numbers than the rows are */
+
+/* ---- Heads --------------------------------------------------------------------------------------------- */
+
+static int index_read(const struct pe_tensor *tensor, size_t i, size_t model, size_t *out,
+                      struct pe_error *err) {
+    double value;
+    const unsigned char *data = tensor->data;
+    pe_dtype_load(tensor->dtype, data + i * pe_dtype_size(tensor->dtype), 1, &value);
+    if (value >= 0 && value < (double)model && value == floor(value)) {
+        *out = (size_t)value;
+        return PE_OK;
+    }
+    char path[sizeof err->path];
+    pe_fail(err, PE_ERR_RANGE, pe_tensor_index_text(tensor, i, path, sizeof path),
+            "got %.17g, allowed are heads from 0 to %zu", value, model - 1);
+    return pe_error_at(err, "head_index");
+}
+
+int pe_relative_heads_read(struct pe_arena *arena, struct pe_relative_heads *heads, size_t model,
+                           const struct pe_tensor *index, struct pe_error *err) {
+    char shape[128];
+    *heads = (struct pe_relative_heads){.model = model, .n = model};
+    if (!index || err->code) {
+        return err->code;
+    }
+    if (index->rank > 1 || pe_tensor_count(index) == 0) {
+        return pe_fail(err, PE_ERR_SHAPE, "head_index", "has shape %s, allowed is a list of one head or more",
+                       pe_tensor_shape_text(index, shape, sizeof shape));
+    }
+    heads->n = pe_tensor_count(index);
+    size_t *list = pe_arena_array(arena, heads->n, sizeof *list, err);
+    for (size_t i = 0; list && i < heads->n; i++) {
+        if (index_read(index, i, model, &list[i], err) || (i % PE_STOP_ITEMS == 0 && pe_error_poll(err))) {
+            return err->code;
+        }
+    }
+    heads->index = list;
+    return err->code;
+}
+
+static size_t head_of(const struct pe_relative *relative, size_t h) {
+    return relative->heads.index ? relative->heads.index[h] : h;
+}
+
+/* ---- Positions ----------------------------------------------------------------------------------------- */
+
+static const double *positions_list(struct pe_arena *arena, const struct pe_positions *positions,
+                                    struct pe_error *err) {
+    size_t n = pe_positions_count(positions);
+    if (positions->list) {
+        return positions->list;
+    }
+    double *list = pe_arena_array(arena, n, sizeof *list, err);
+    for (size_t done = 0, step; list && done < n && !pe_error_poll(err); done += step) {
+        step = pe_stop_step(n, done);
+        pe_positions_read(positions, done, step, list + done);
+    }
+    return list;
+}
+
+struct span {
+    double least, most;
+};
+
+static struct span positions_span(const double *list, size_t n, struct pe_error *err) {
+    struct span span = {INFINITY, -INFINITY};
+    for (size_t i = 0; i < n && (i % PE_STOP_ITEMS || !pe_error_poll(err)); i++) {
+        span.least = fmin(span.least, list[i]);
+        span.most = fmax(span.most, list[i]);
+    }
+    return span;
+}
+
+/* Over all sequences, which is no less than in any. */
+static double largest_distance(const double *const list[2], const size_t n[2], struct pe_error *err) {
+    if (!n[0] || !n[1]) {
+        return 0;
+    }
+    struct span q = positions_span(list[0], n[0], err), k = positions_span(list[1], n[1], err);
+    return fmax(fabs(k.most - q.least), fabs(q.most - k.least));
+}
+
+/* ---- Slices -------------------------------------------------------------------------------------------- */
+
+/* Biases of one head at the given keys, into out of type real. */
+static void row_fill(const struct pe_relative *relative, struct pe_pair_row row, unsigned char *out) {
+    double chunk[CHUNK];
+    size_t n = row.n, size = pe_dtype_size(relative->real);
+    for (size_t j = 0; j < n; j += CHUNK) {
+        row.n = n - j < CHUNK ? n - j : CHUNK;
+        relative->row->bias(relative->view, &row, chunk);
+        pe_dtype_store(relative->real, chunk, row.n, out + j * size);
+        row.keys += row.n;
+    }
+}
+
+static bool whole_steps(const struct pe_positions *positions) {
+    return !positions->list && positions->batch == 0 && positions->start == floor(positions->start) &&
+           positions->step == floor(positions->step) && positions->axes == 1;
+}
+
+/* Keys less queries are then start, start + step ... exactly, and key j less query i is number
+ * Tq - 1 + j - i of them. */
+static bool slices_hold(const struct pe_relative *relative, const struct pe_positions positions[2]) {
+    const struct pe_encoding *row = relative->row;
+    return row->bias && row->stationary && row->stationary(relative->view) && whole_steps(&positions[0]) &&
+           whole_steps(&positions[1]) && positions[0].step == positions[1].step &&
+           positions[0].length >= SLICE_ROWS && positions[1].length > 0 &&
+           relative->relation.distance <= PE_POSITION_MAX;
+}
+
+static int slices_open(struct pe_arena *arena, struct pe_relative *relative,
+                       const struct pe_positions positions[2], struct pe_error *err) {
+    size_t queries = positions[0].length, n = queries + positions[1].length - 1;
+    size_t item = pe_dtype_size(relative->real);
+    double first = positions[1].start - positions[0].start - (double)(queries - 1) * positions[0].step;
+    double *distance = pe_arena_array(arena, n, sizeof *distance, err);
+    unsigned char *slices = pe_arena_array(arena, relative->heads.n, n * item, err);
+    if (!distance || !slices) {
+        return err->code;
+    }
+    for (size_t m = 0; m < n; m++) {
+        distance[m] = first + (double)m * positions[0].step;
+    }
+    for (size_t h = 0; h < relative->heads.n; h++) {
+        struct pe_pair_row row = {.head = head_of(relative, h), .heads = relative->heads.model};
+        for (size_t m = 0; m < n; m += CHUNK) {
+            row.keys = distance + m;
+            row.n = n - m < CHUNK ? n - m : CHUNK;
+            row_fill(relative, row, slices + (h * n + m) * item);
+            if (pe_error_poll(err)) {
+                return err->code;
+            }
+        }
+    }
+    relative->slices = slices;
+    return PE_OK;
+}
+
+/* ---- Opening ------------------------------------------------------------------------------------------- */
+
+static int key_vectors_open(struct pe_arena *arena, struct pe_relative *relative, const double *positions,
+                            size_t n, struct pe_error *err) {
+    const struct pe_encoding *row = relative->row;
+    size_t item = pe_dtype_size(relative->real);
+    if (!row->key_vectors) {
+        return PE_OK;
+    }
+    relative->key_width = row->key_width(relative->view);
+    unsigned char *out = pe_arena_array(arena, n, relative->key_width * item, err);
+    for (size_t i = 0; out && i < n && !pe_error_poll(err); i++) {
+        row->key_vectors(relative->view, positions + i, 1, relative->real,
+                         out + i * relative->key_width * item);
+    }
+    relative->key_vectors = out;
+    return err->code;
+}
+
+static int admit_heads(const struct pe_relative *relative, struct pe_error *err) {
+    const struct pe_encoding *row = relative->row;
+    if (row->admit_heads && row->admit_heads(relative->view, relative->heads.model, err)) {
+        return pe_error_at(err, "encoding");
+    }
+    return PE_OK;
+}
+
+int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const struct pe_plan *plan,
+                     const struct pe_positions positions[2], struct pe_error *err) {
+    struct pe_relation *relation = &relative->relation;
+    const double *list[2];
+    const size_t n[2] = {pe_positions_count(&positions[0]), pe_positions_count(&positions[1])};
+    relative->row = pe_plan_row(plan);
+    relative->view = pe_plan_view(plan);
+    for (int side = 0; side < 2; side++) {
+        list[side] = positions_list(arena, &positions[side], err);
+    }
+    if (err->code || admit_heads(relative, err)) {
+        return err->code;
+    }
+    relation->heads = relative->heads.model;
+    relation->queries = positions[0].length;
+    relation->keys = positions[1].length;
+    relation->query_positions = list[0];
+    relation->key_positions = list[1];
+    relation->distance = largest_distance(list, n, err);
+    relative->query_batch = positions[0].batch > 1 ? positions[0].length : 0;
+    relative->key_batch = positions[1].batch > 1 ? positions[1].length : 0;
+    relative->reach = relative->row->reach ? relative->row->reach(relative->view, relation) : 0;
+    if (relative->row->scratch_bytes) {
+        relative->scratch_bytes = relative->row->scratch_bytes(relative->view, relation, relative->real);
+    }
+    if (key_vectors_open(arena, relative, list[1], n[1], err)) {
+        return err->code;
+    }
+    return slices_hold(relative, positions) ? slices_open(arena, relative, positions, err) : err->code;
+}
+
+/* ---- Rows ---------------------------------------------------------------------------------------------- */
+
+static const unsigned char *slice(const struct pe_relative *relative, const struct pe_relative_place *place) {
+    const struct pe_relation *relation = &relative->relation;
+    size_t row = place->h * (relation->queries + relation->keys - 1);
+    size_t first = row + relation->queries - 1 - place->i + place->first;
+    return relative->slices + first * pe_dtype_size(relative->real);
+}
+
+void pe_relative_read(const struct pe_relative *relative, const struct pe_relative_place *place, void *out) {
+    const struct pe_relation *relation = &relative->relation;
+    if (relative->slices) {
+        memcpy(out, slice(relative, place), place->n * pe_dtype_size(relative->real));
+        return;
+    }
+    struct pe_pair_row row = {
+        .head = head_of(relative, place->h),
+        .heads = relative->heads.model,
+        .query = relation->query_positions[place->b * relative->query_batch + place->i],
+        .keys = relation->key_positions + place->b * relative->key_batch + place->first,
+        .n = place->n,
+    };
+    row_fill(relative, row, out);
+}
+
+void pe_relative_add(const struct pe_relative *relative, const struct pe_relative_place *place, void *out) {
+    size_t item = pe_dtype_size(relative->real);
+    struct pe_relative_place part = *place;
+    unsigned char *to = out;
+    if (relative->slices) {
+        pe_vector_add(relative->real, out, out, slice(relative, place), place->n);
+        return;
+    }
+    union {
+        double f64[CHUNK];
+        float f32[CHUNK];
+    } biases;
+    for (size_t left = place->n; left; left -= part.n, part.first += part.n, to += part.n * item) {
+        part.n = left < CHUNK ? left : CHUNK;
+        pe_relative_read(relative, &part, &biases);
+        pe_vector_add(relative->real, to, to, &biases, part.n);
+    }
+}
