@@ -155,13 +155,6 @@ static int posted_check(const struct pe_attention_args *args, unsigned outputs, 
 
 static int heads_check(const struct pe_reader *r, struct pe_error *err) {
     size_t heads = r->a->heads, key_heads = r->a->key_heads;
-    if (r->args->head_index && !r->args->heads) {
-        return pe_fail(err, PE_ERR_MISSING, "heads", "is missing: how many the model has, of head_index");
-    }
-    if (r->args->head_index && !r->relative) {
-        return pe_fail(err, PE_ERR_CONFLICT, "head_index",
-                       "says which heads of a relative encoding these are, and there is none");
-    }
     if (!r->args->head_index && r->args->heads && r->args->heads != heads) {
         return pe_fail(err, PE_ERR_CONFLICT, "heads", "is %zu but q has H = %zu", r->args->heads, heads);
     }
@@ -375,15 +368,36 @@ static int outputs_check(const struct pe_reader *r, struct pe_error *err) {
     return PE_OK;
 }
 
+/* Which heads these are matters to relative encodings alone, and to posted q. */
+static int head_index_check(const struct pe_reader *r, struct pe_error *err) {
+    if (!r->args->head_index) {
+        return PE_OK;
+    }
+    if (!r->args->heads) {
+        return pe_fail(err, PE_ERR_MISSING, "heads", "is missing: how many the model has, of head_index");
+    }
+    if (!r->relative || !r->args->q) {
+        return pe_fail(err, PE_ERR_CONFLICT, "head_index",
+                       r->relative ? "is for posted q and k: embeddings make all heads"
+                                   : "says which heads of a relative encoding these are, and there is none");
+    }
+    return PE_OK;
+}
+
+static void family_read(struct pe_reader *r) {
+    const struct pe_encoding *row = r->args->plan ? pe_plan_row(r->args->plan) : NULL;
+    r->rotary = row && row->angles;
+    r->relative = row && (row->bias || row->term);
+}
+
 int pe_attention_read(struct pe_arena *arena, struct pe_attention *a, const struct pe_attention_args *args,
                       struct pe_error *err) {
     struct pe_reader r = {.arena = arena, .args = args, .a = a};
     r.outputs = args->outputs ? args->outputs : PE_ATTENTION_WEIGHTS;
-    const struct pe_encoding *row = args->plan ? pe_plan_row(args->plan) : NULL;
-    r.rotary = row && row->angles;
-    r.relative = row && (row->bias || row->term);
+    family_read(&r);
     dtype_choose(a, args);
-    if ((args->dtype && pe_dtype_check(args->dtype, err)) || outputs_check(&r, err)) {
+    if ((args->dtype && pe_dtype_check(args->dtype, err)) || outputs_check(&r, err) ||
+        head_index_check(&r, err)) {
         return err->code;
     }
     bool embedded = args->embeddings && !args->q;
@@ -392,9 +406,8 @@ int pe_attention_read(struct pe_arena *arena, struct pe_attention *a, const stru
     }
     struct pe_mask_shape shape = {
         .batch = a->batched ? a->batch : 0, .queries = a->queries, .keys = a->keys, .real = a->real};
-    if ((r.relative && row->cosine && pe_reader_cosine(&r, err)) || bias_read(&r, err) ||
-        pe_mask_open(arena, &a->mask, args->mask, &shape, err) || scale_read(&r, err) ||
-        (r.relative && pe_reader_relate(&r, err))) {
+    if (bias_read(&r, err) || pe_mask_open(arena, &a->mask, args->mask, &shape, err) || scale_read(&r, err) ||
+        pe_reader_relate(&r, err)) {
         return err->code;
     }
     return overflow_check(&r, err);

@@ -37,9 +37,8 @@ struct pe_sides {
 int pe_reader_sides(const struct pe_reader *r, struct pe_sides *sides, struct pe_error *err);
 /* The stream, if it is a view of what was posted, gets memory of its own, which is filled during the run. */
 int pe_reader_own(struct pe_reader *r, enum pe_stream_name name, struct pe_error *err);
-/* attention_relative.c: the encoding's term, once q, k and the scale were read; and cosines for products. */
+/* attention_relative.c: the term of a relative encoding, once q, k and the scale were read. */
 int pe_reader_relate(struct pe_reader *r, struct pe_error *err);
-int pe_reader_cosine(struct pe_reader *r, struct pe_error *err);
 /* attention_turn.c: queries and keys that were read become turned ones. */
 int pe_reader_turn(struct pe_reader *r, struct pe_error *err);
 /* attention_embed.c: embeddings, encoding and weights. */

@@ -25,11 +25,37 @@ static int heads_read(const struct pe_reader *r, struct pe_relative_heads *heads
     return PE_OK;
 }
 
+static int cosine_open(struct pe_reader *r, const struct pe_relative_heads *heads, struct pe_error *err) {
+    const struct pe_plan_view *view = pe_plan_view(r->args->plan);
+    const struct pe_encoding *row = pe_plan_row(r->args->plan);
+    struct pe_attention *a = r->a;
+    double most = 0;
+    if (!row->cosine) {
+        return PE_OK;
+    }
+    for (size_t h = 0; h < a->heads; h++) {
+        most = fmax(most, row->cosine(view, heads->index ? heads->index[h] : h));
+    }
+    for (int side = 0; side < 2; side++) {
+        enum pe_stream_name name = side ? PE_STREAM_K : PE_STREAM_Q;
+        if (pe_reader_own(r, name, err)) {
+            return err->code;
+        }
+        a->stream[name].unit = true;
+        r->largest[name] = side ? 1 : most;
+    }
+    return PE_OK;
+}
+
 int pe_reader_relate(struct pe_reader *r, struct pe_error *err) {
     struct pe_attention *a = r->a;
     struct pe_sides sides;
+    if (!r->relative) {
+        return PE_OK;
+    }
     struct pe_relative *relative = pe_arena_array(r->arena, 1, sizeof *relative, err);
-    if (!relative || pe_reader_sides(r, &sides, err) || heads_read(r, &relative->heads, err)) {
+    if (!relative || pe_reader_sides(r, &sides, err) || heads_read(r, &relative->heads, err) ||
+        cosine_open(r, &relative->heads, err)) {
         return err->code;
     }
     relative->real = a->real;
@@ -42,25 +68,6 @@ int pe_reader_relate(struct pe_reader *r, struct pe_error *err) {
     };
     a->relative = relative;
     return pe_relative_open(r->arena, relative, r->args->plan, sides.positions, err);
-}
-
-int pe_reader_cosine(struct pe_reader *r, struct pe_error *err) {
-    const struct pe_plan_view *view = pe_plan_view(r->args->plan);
-    const struct pe_encoding *row = pe_plan_row(r->args->plan);
-    struct pe_attention *a = r->a;
-    double most = 0;
-    for (size_t h = 0; h < a->heads; h++) {
-        most = fmax(most, row->cosine(view, h));
-    }
-    for (int side = 0; side < 2; side++) {
-        enum pe_stream_name name = side ? PE_STREAM_K : PE_STREAM_Q;
-        if (pe_reader_own(r, name, err)) {
-            return err->code;
-        }
-        a->stream[name].unit = true;
-        r->largest[name] = side ? 1 : most;
-    }
-    return PE_OK;
 }
 
 /* ---- Running ------------------------------------------------------------------------------------------- */

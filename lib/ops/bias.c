@@ -29,26 +29,24 @@ struct bias {
 
 /* Of queries and keys. What is not given follows from the other, or from what the encoding is made for. */
 static int positions_read(const struct pe_bias_args *args, struct pe_positions out[2], struct pe_error *err) {
+    static const char *const fields[] = {"query_positions", "key_positions"};
     const struct pe_encoding *row = pe_plan_row(args->plan);
-    const struct pe_positions *q = args->query_positions, *k = args->key_positions;
-    size_t tokens = row->tokens ? row->tokens(pe_plan_view(args->plan)) : 0;
-    const struct pe_positions natural = {.length = tokens, .axes = 1, .step = 1};
-    if (!q && !k && !tokens) {
-        return pe_fail(err, PE_ERR_MISSING, "query_positions", "is missing: where the queries are");
+    const struct pe_positions *const given[] = {args->query_positions, args->key_positions};
+    const struct pe_positions natural = {
+        .length = row->tokens ? row->tokens(pe_plan_view(args->plan)) : 0, .axes = 1, .step = 1};
+    if (!given[0] && !given[1] && !natural.length) {
+        return pe_fail(err, PE_ERR_MISSING, fields[0], "is missing: where the queries are");
     }
-    out[0] = q ? *q : tokens ? natural : *k;
-    out[1] = k ? *k : tokens ? natural : *q;
     for (int side = 0; side < 2; side++) {
-        const char *field =
-            side ? (k ? "key_positions" : "query_positions") : (q ? "query_positions" : "key_positions");
-        if (pe_positions_admit(args->plan, &out[side], PE_DTYPE_F64, field, err)) {
+        int from = given[side] || natural.length ? side : !side;
+        out[side] = given[from] ? *given[from] : natural;
+        if (pe_positions_admit(args->plan, &out[side], PE_DTYPE_F64, fields[from], err)) {
             return err->code;
         }
     }
-    size_t q_batch = out[0].batch, k_batch = out[1].batch;
-    if (q_batch > 1 && k_batch > 1 && q_batch != k_batch) {
-        return pe_fail(err, PE_ERR_SHAPE, "key_positions", "are of %zu sequences, query_positions of %zu",
-                       k_batch, q_batch);
+    if (out[0].batch > 1 && out[1].batch > 1 && out[0].batch != out[1].batch) {
+        return pe_fail(err, PE_ERR_SHAPE, fields[1], "are of %zu sequences, query_positions of %zu",
+                       out[1].batch, out[0].batch);
     }
     return PE_OK;
 }
