@@ -368,9 +368,10 @@ struct pe_shift_result {
 
 /* shift: the linear map from PE(p) to PE(p + distance), which for sinusoids is a rotation of each pair and
  * the same at every position (Vaswani et al. 2017, section 3.5). Encodings without such a map get the
- * least-squares one, of minimum norm among the best, and what it misses. A zero column maps to zero; a sine
- * without its cosine has no map: PE_ERR_UNSUPPORTED at `encoding.d_model`. PE_ERR_RANGE at `distance` when a
- * shifted position is not one of the encoding's; PE_ERR_LIMIT on the work. */
+ * least-squares one, of minimum norm among the best, and what it misses. A zero column maps to zero, and a
+ * column that a rotary encoding lets pass to itself; a sine without its cosine has no map: PE_ERR_UNSUPPORTED
+ * at `encoding.d_model`. PE_ERR_RANGE at `distance` when a shifted position is not one of the encoding's;
+ * PE_ERR_LIMIT on the work. */
 PE_API int pe_shift_open(struct pe_arena *arena, struct pe_work *work, struct pe_shift_result *result,
                          const struct pe_shift_args *args, struct pe_error *err) PE_CHECKED;
 

@@ -6,8 +6,8 @@
  *     [cos(w(p+k))] = [-sin(wk)  cos(wk)].[cos(wp)]
  *
  * one rotation per pair, the same at every p: "a linear function can attend by relative position" (Vaswani et
- * al. 2017, section 3.5). The encoding's hook gives the pairs exactly; the residual shows what remains of
- * rounding.
+ * al. 2017, section 3.5). Of a rotary encoding M is what turns a query on by k positions. The encoding's hook
+ * gives the pairs exactly; the residual shows what remains of rounding.
  *
  * Other encodings have no such map. The best one is fitted, M = argmin sum over p of |M.PE(p) - PE(p+k)|^2,
  * of smallest norm where there are several: with fewer positions than columns any table can be fitted, which
@@ -40,9 +40,12 @@ struct shift {
     const struct pe_stop *stop;
 };
 
+/* A column outside of pairs is zero in vectors that are added; in queries and keys it passes as it is. */
 static void exact_matrix(const struct shift *op) {
+    double lone = pe_plan_row(op->plan)->pairs ? 1 : 0;
     for (size_t i = 0; i < op->width && !pe_stop_asked(op->stop); i++) {
         memset(op->matrix + i * op->width, 0, op->width * sizeof *op->matrix);
+        op->matrix[i * op->width + i] = lone;
     }
     for (size_t i = 0; i < op->pairs; i++) {
         const size_t *c = op->columns + 2 * i;

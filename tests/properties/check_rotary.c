@@ -122,6 +122,34 @@ START_TEST(the_inverse_turns_back) {
 }
 END_TEST
 
+/* What is turned to p and shifted by k is what is turned to p + k, the columns that pass included. */
+START_TEST(the_shift_turns_on) {
+    static const double distances[] = {1, -2.5, 100};
+    rotary_open(&r, _i);
+    const double *x = rotary_numbers(&r, W, 8);
+    struct pe_positions at = {.length = 3, .axes = 1, .start = 0, .step = 1};
+    for (size_t i = 0; i < PE_COUNT(distances); i++) {
+        struct pe_error err = {0};
+        struct pe_work work;
+        struct pe_shift_result out;
+        const struct pe_shift_args args = {
+            .size = sizeof args, .plan = r.plan, .distance = distances[i], .positions = &at, .matrix = true};
+        if (pe_shift_open(r.arena, &work, &out, &args, &err)) {
+            ck_assert_msg(strstr(r.setup->params, "rope_axes") != NULL, "%s: %s", r.setup->params, err.text);
+            return; /* the axes of an image are not shifted by one number */
+        }
+        ck_assert(pe_work_run(&work) && out.exact);
+        const double *m = out.matrix.data, *from = turned(x, 7, false, false),
+                     *wanted = turned(x, 7 + distances[i], false, false);
+        for (size_t c = 0; c < W; c++) {
+            double got = dot(m + c * W, from);
+            ck_assert_msg(fabs(got - wanted[c]) <= 1e-13, "%s: column %zu by %g is %.17g, not %.17g",
+                          r.setup->params, c, distances[i], got, wanted[c]);
+        }
+    }
+}
+END_TEST
+
 /* Pairs of one angle at once, some at a time, or one: the bits are those of the pair and the position. */
 START_TEST(pieces_have_the_bits_of_the_whole) {
     double cos[W], sin[W], piece[2], coordinates[PE_MAX_AXES] = {3, -1, 2.5, 7};
@@ -248,6 +276,7 @@ Suite *rotary_suite(void) {
     tcase_add_loop_test(each, lengths_are_kept_times_the_factor, 0, n);
     tcase_add_loop_test(each, position_0_is_the_identity, 0, n);
     tcase_add_loop_test(each, the_inverse_turns_back, 0, n);
+    tcase_add_loop_test(each, the_shift_turns_on, 0, n);
     tcase_add_loop_test(each, pieces_have_the_bits_of_the_whole, 0, n);
     tcase_add_loop_test(each, layouts_are_permutations_of_each_other, 0, rotary_setup_count);
     tcase_add_loop_test(each, batch_and_heads_turn_alike, 0, n);
