@@ -31,6 +31,7 @@ struct rope_family {
     const char *root; /* what the softmax takes the root of, where that is not head_dim */
     double default_root;
     const char *multiplier; /* the scale of the softmax itself */
+    const char *longrope;   /* what its configurations once called longrope, beside su */
     bool scales_softmax;    /* mscale_all_dim does, as DeepSeek's code has it */
     bool needs_parameters;  /* without rope_parameters it cannot be told what the layers do */
     struct rope_layer layers[2];

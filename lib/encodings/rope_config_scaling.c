@@ -30,9 +30,12 @@ static void drop(struct rope_scaling *scaling, int key, double *member) {
 
 /* ---- The type ------------------------------------------------------------------------------------------ */
 
-/* Qwen2-VL calls its sections a type, and LongRoPE was "su" at first. */
-static int type_named(const char *name) {
+/* Qwen2-VL calls its sections a type, and LongRoPE was "su" at first, for Phi-3 even "yarn". */
+static int type_named(const struct rope_family *family, const char *name) {
     static const char *const others[][2] = {{"mrope", "default"}, {"su", "longrope"}};
+    if (family->longrope && strcmp(name, family->longrope) == 0) {
+        return ROPE_TYPE_LONGROPE;
+    }
     for (size_t i = 0; i < PE_COUNT(others); i++) {
         name = strcmp(name, others[i][0]) == 0 ? others[i][1] : name;
     }
@@ -68,7 +71,7 @@ int pe_rope_config_type(struct rope_reading *reading, struct pe_error *err) {
     if (item->kind != PE_CONFIG_TEXT) {
         return pe_rope_config_fail(item, PE_ERR_TYPE, err, "must be a string");
     }
-    reading->type = type_named(item->text);
+    reading->type = type_named(reading->family, item->text);
     if (reading->type == 0) {
         return pe_rope_config_fail(
             item, PE_ERR_CHOICE, err,

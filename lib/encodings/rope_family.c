@@ -53,7 +53,7 @@ static const struct rope_family families[] = {
     {"qwen3_vl", HALVES, PART(1), BASE(5e6), .default_head = 128},
     {"qwen3_vl_text", HALVES, PART(1), BASE(5e6), .default_head = 128},
     {"phi", HALVES, PART(0.5), BASE(10000)},
-    {"phi3", LLAMA},
+    {"phi3", LLAMA, .longrope = "yarn"},
     {"gemma", GEMMA},
     {"gemma2", GEMMA, .root = "query_pre_attn_scalar", .default_root = 256},
     {"gemma3", GEMMA3},

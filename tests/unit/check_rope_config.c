@@ -223,6 +223,9 @@ END_TEST
 #define DEEPSEEK    "\"model_type\":\"deepseek_v3\",\"qk_rope_head_dim\":8,\"qk_nope_head_dim\":16"
 #define GEMMA3      "\"model_type\":\"gemma3_text\",\"head_dim\":8"
 #define SEQ         "{\"seq_len\":4096}"
+#define PHI3(type)                                                                                           \
+    "{\"model_type\":\"phi3\",\"head_dim\":8,\"rope_scaling\":{\"type\":\"" type "\",\"factor\":2," ORIGINAL \
+    ",\"short_factor\":[1,1,1,1],\"long_factor\":[1,2,3,4]}}"
 
 /* What two spellings of one thing must both give: the echo as the first has it. */
 static const struct same {
@@ -284,6 +287,8 @@ static const struct same {
     {"{\"model_type\":\"granite\",\"head_dim\":8,\"attention_multiplier\":0.0078125}", "{}",
      "{\"model_type\":\"granite\",\"head_dim\":8,\"attention_multiplier\":0.0078125}",
      "{\"qk_head_dim\":16384}"},
+    {PHI3("longrope"), SEQ, PHI3("su"), SEQ},
+    {PHI3("longrope"), SEQ, PHI3("yarn"), SEQ},
 };
 
 START_TEST(two_ways_to_say_it) {
