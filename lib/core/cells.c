@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Cells of a table, one at a time, as doubles.
+ */
+#include "core/cells.h"
+
+#include "core/rng.h"
+
+#include <math.h>
+
+#define SEEDED_MOST 8.66 /* no normal number of rng.h is larger */
+
+int pe_cells_check(const struct pe_table *table, const char *field, bool seeded, struct pe_error *err) {
+    if (table->name && !table->tensor) {
+        return pe_fail(err, PE_ERR_UNKNOWN_NAME, field, "no table \"%.60s\" is loaded", table->name);
+    }
+    if (table->tensor && seeded) {
+        return pe_fail(err, PE_ERR_CONFLICT, field, "is given, and so is seed: give one of them");
+    }
+    if (!table->tensor && !seeded) {
+        return pe_fail(err, PE_ERR_MISSING, field, "is missing: give the table, or a seed for a random one");
+    }
+    return PE_OK;
+}
+
+double pe_cells_at(const struct pe_cells *cells, size_t row, size_t column) {
+    double value;
+    if (cells->tensor) {
+        const unsigned char *data = cells->tensor->data;
+        size_t index = row * cells->columns + column;
+        pe_dtype_load(cells->tensor->dtype, data + index * pe_dtype_size(cells->tensor->dtype), 1, &value);
+        return value;
+    }
+    uint64_t seed = (uint64_t)cells->seed;
+    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    const uint32_t counter[4] = {(uint32_t)row, (uint32_t)column, cells->number, 1};
+    uint32_t words[4];
+    pe_philox(words, counter, key);
+    return pe_random_gaussian(words, cells->std);
+}
+
+double pe_cells_largest(const struct pe_cells *cells) {
+    if (!cells->tensor) {
+        return SEEDED_MOST * cells->std;
+    }
+    double most = 0;
+    size_t n = pe_tensor_count(cells->tensor);
+    const struct pe_cells flat = {.tensor = cells->tensor, .columns = 1};
+    for (size_t i = 0; i < n; i++) {
+        most = fmax(most, fabs(pe_cells_at(&flat, i, 0)));
+    }
+    return most;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A matrix of learned parameters: a posted table, or one made from a seed, so that an encoding can be tried
+ * without a model. Cell (r, c) of table t of an encoding is then std times the standard normal number of
+ *
+ *     Philox4x32-10(key = seed (low word, high word), counter = (r, c, t, 1))
+ *
+ * whose last word keeps it apart from the vectors of the type `random`.
+ */
+#ifndef PE_CELLS_H
+#define PE_CELLS_H
+
+#include "posenc_fields.h"
+
+struct pe_cells {
+    const struct pe_tensor *tensor; /* read as [rows, columns] in C order; NULL: from the seed */
+    size_t columns;                 /* of the tensor */
+    int64_t seed;
+    double std;
+    uint32_t number; /* t */
+};
+
+/* A table parameter called `field`: it has a tensor or, where `seeded`, none. PE_ERR_MISSING without both,
+ * PE_ERR_CONFLICT with both, PE_ERR_UNKNOWN_NAME for a name that is no loaded table's. */
+int pe_cells_check(const struct pe_table *table, const char *field, bool seeded, struct pe_error *err);
+double pe_cells_at(const struct pe_cells *cells, size_t row, size_t column);
+/* The largest |cell|, or what none from the seed exceeds. */
+double pe_cells_largest(const struct pe_cells *cells);
+
+#endif
