@@ -191,7 +191,7 @@ struct pe_rotary_args {
 
 /* Those asked for that the form has; of the others rank 0 and data NULL. ARENA. */
 struct pe_rotary_result {
-    struct pe_tensor cos, sin, packed, complex;
+    struct pe_tensor cos, sin, packed, as_complex; /* `complex` is a macro of complex.h */
     struct pe_tensor inv_freq; /* [n]: the angles per unit of position, after scaling */
 };
 
@@ -407,7 +407,7 @@ struct pe_check_args {
     const struct pe_positions *positions; /* [T] for all of the batch or [B, T]; default 0..T-1 */
     /* One table. Absolute encodings: tensor, vectors [T, D] or [B, T, D]. Rotary ones: cos and sin (or one of
      * them) in the forms half or full, packed, or complex; tensor is packed or complex, by its shape. */
-    const struct pe_tensor *tensor, *cos, *sin, *packed, *complex;
+    const struct pe_tensor *tensor, *cos, *sin, *packed, *as_complex;
     bool keys; /* rotary: as keys turn, where that differs (xPos) */
     /* Allowed is |got - exact| <= atol + rtol*|exact|. NULL: by the table's type float64 1e-7 and 1e-7,
      * float32 1.3e-6 and 1e-5, float16 1e-3 and 1e-5, bfloat16 1.6e-2 and 1e-5. */

@@ -238,7 +238,7 @@ static int vectors_open(struct pe_arena *arena, struct check *op, const struct p
     if (!row->encode) {
         return pe_encoding_unsupported(row, "makes no vectors to check", err);
     }
-    if (args->cos || args->sin || args->packed || args->complex) {
+    if (args->cos || args->sin || args->packed || args->as_complex) {
         return pe_fail(err, PE_ERR_CONFLICT,
                        args->cos      ? "cos"
                        : args->sin    ? "sin"
@@ -303,7 +303,7 @@ static int rotary_open(struct pe_arena *arena, struct check *op, const struct pe
     } all[] = {{"cos", args->cos},
                {"sin", args->sin},
                {"packed", args->packed},
-               {"complex", args->complex},
+               {"complex", args->as_complex},
                {"tensor", args->tensor}};
     for (size_t i = 0; i < PE_COUNT(all); i++) {
         if (all[i].tensor && op->n_tables && i >= 2) {

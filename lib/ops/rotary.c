@@ -119,7 +119,7 @@ static int results_open(struct pe_arena *arena, struct rotary *op, struct pe_rot
                         const struct pe_rotary_args *args, struct pe_error *err) {
     bool one = op->rows.form == PE_TRIG_PACKED || op->rows.form == PE_TRIG_COMPLEX;
     struct pe_tensor *first = op->rows.form == PE_TRIG_PACKED ? &result->packed
-                              : one                           ? &result->complex
+                              : one                           ? &result->as_complex
                                                               : &result->cos;
     unsigned wanted = args->outputs;
     if ((one ? wanted & PE_ROTARY_TABLE : wanted & PE_ROTARY_COS) && table_open(arena, first, op, err)) {

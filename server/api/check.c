@@ -251,7 +251,7 @@ static int check_open(struct task *task, struct pe_error *err) {
         .cos = request->cos,
         .sin = request->sin,
         .packed = request->packed,
-        .complex = request->complex,
+        .as_complex = request->complex,
         .keys = request->role == ROLE_KEY,
         .rtol = pe_field_given(fields, &fields[FIELD_RTOL], request) ? &request->rtol : NULL,
         .atol = pe_field_given(fields, &fields[FIELD_ATOL], request) ? &request->atol : NULL,

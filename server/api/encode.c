@@ -178,7 +178,7 @@ static void rotary_results(struct task *task, const struct pe_rotary_result *tab
     } all[] = {{"cos", &tables->cos},
                {"sin", &tables->sin},
                {"packed", &tables->packed},
-               {"complex", &tables->complex}};
+               {"complex", &tables->as_complex}};
     for (size_t i = 0; i < PE_COUNT(all); i++) {
         if (all[i].tensor->rank) {
             result_tensor(&task->result, all[i].name, all[i].tensor);

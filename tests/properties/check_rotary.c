@@ -240,7 +240,7 @@ static struct pe_tensor table_of(enum pe_trig_form form, unsigned output, const 
     ck_assert_msg(pe_rotary_open(r.arena, &work, &out, &args, &err) == PE_OK, "%s", err.text);
     ck_assert(pe_work_run(&work));
     return form == PE_TRIG_PACKED    ? out.packed
-           : form == PE_TRIG_COMPLEX ? out.complex
+           : form == PE_TRIG_COMPLEX ? out.as_complex
            : output == PE_ROTARY_SIN ? out.sin
                                      : out.cos;
 }

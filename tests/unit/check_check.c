@@ -204,11 +204,11 @@ START_TEST(forms_of_rotary_tables) {
         .size = sizeof made, .plan = plan, .positions = &at, .form = form, .outputs = 7};
     struct pe_rotary_result tables;
     ck_assert(!pe_rotary_open(arena, &work, &tables, &made, &err) && pe_work_run(&work));
-    struct pe_tensor *table = form == PE_TRIG_PACKED ? &tables.packed : one ? &tables.complex : &tables.sin;
+    struct pe_tensor *table = form == PE_TRIG_PACKED ? &tables.packed : one ? &tables.as_complex : &tables.sin;
     for (int whole = 0; whole < 2; whole++) {
         struct pe_check_args args = {.positions = &at};
         if (one) {
-            *(whole ? &args.tensor : form == PE_TRIG_PACKED ? &args.packed : &args.complex) = table;
+            *(whole ? &args.tensor : form == PE_TRIG_PACKED ? &args.packed : &args.as_complex) = table;
         } else {
             args.sin = table;
             args.cos = whole ? &tables.cos : NULL;
@@ -333,7 +333,7 @@ START_TEST(errors_name_the_field) {
         {"sinusoidal", {.cos = &half}, PE_ERR_CONFLICT, "cos", "is of rotary encodings, got sinusoidal"},
         {"sinusoidal", {.sin = &half}, PE_ERR_CONFLICT, "sin", "is of rotary"},
         {"sinusoidal", {.tensor = &vectors, .packed = &half}, PE_ERR_CONFLICT, "packed", "is of rotary"},
-        {"sinusoidal", {.complex = &half}, PE_ERR_CONFLICT, "complex", "is of rotary"},
+        {"sinusoidal", {.as_complex = &half}, PE_ERR_CONFLICT, "complex", "is of rotary"},
         {"sinusoidal",
          {.tensor = &half},
          PE_ERR_SHAPE,
@@ -352,9 +352,9 @@ START_TEST(errors_name_the_field) {
         {"rope", {.cos = &half, .sin = &singles}, PE_ERR_DTYPE, "sin", "is float32, but cos is float64"},
         {"rope", {.cos = &half, .packed = &vectors}, PE_ERR_CONFLICT, "packed", "cos is there, too"},
         {"rope", {.packed = &points}, PE_ERR_SHAPE, "packed", "complex [T, 2, 2]"},
-        {"rope", {.complex = &vectors}, PE_ERR_SHAPE, "complex", "has shape [3, 4]"},
+        {"rope", {.as_complex = &vectors}, PE_ERR_SHAPE, "complex", "has shape [3, 4]"},
         {"rope",
-         {.complex = &points, .tensor = &vectors},
+         {.as_complex = &points, .tensor = &vectors},
          PE_ERR_CONFLICT,
          "tensor",
          "complex is there, too"},
