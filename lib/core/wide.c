@@ -243,13 +243,6 @@ double pe_wide_double(const struct pe_wide *a) {
     return a->sign < 0 ? -value : value;
 }
 
-double pe_wide_nearest(const struct pe_wide *a) {
-    double high = pe_wide_double(a);
-    struct pe_wide part = pe_wide_of(high), rest;
-    pe_wide_sub(&rest, a, &part);
-    return high + pe_wide_double(&rest); /* rounds once: the sum of both is the number but for 2^-106 of it */
-}
-
 double pe_wide_odd(const struct pe_wide *a) {
     double value = pe_wide_double(a);
     struct pe_wide back = pe_wide_of(value), rest;
@@ -261,6 +254,13 @@ double pe_wide_odd(const struct pe_wide *a) {
         memcpy(&value, &bits, sizeof value);
     }
     return value;
+}
+
+double pe_wide_nearest(const struct pe_wide *a) {
+    double high = pe_wide_double(a);
+    struct pe_wide part = pe_wide_of(high), rest;
+    pe_wide_sub(&rest, a, &part);
+    return high + pe_wide_odd(&rest); /* rounds once: what was cut shows, so that a tie is one */
 }
 
 uint64_t pe_wide_top(const struct pe_wide *a) {

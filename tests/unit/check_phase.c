@@ -114,6 +114,33 @@ START_TEST(wide_arithmetic_is_exact_where_it_can_be) {
 }
 END_TEST
 
+/* base + half, half a unit of its last place, and a trifle beyond or short of that. */
+START_TEST(wide_rounds_to_the_nearest_double) {
+    static const struct {
+        double base, half, trifle, nearest;
+    } rows[] = {
+        {1, 0x1p-53, 0, 1},
+        {1, 0x1p-53, 0x1p-200, 0x1.0000000000001p0},
+        {1, 0x1p-53, -0x1p-200, 1},
+        {0x1.0000000000001p0, 0x1p-53, 0, 0x1.0000000000002p0},
+        {0x1.0000000000001p0, 0x1p-53, 0x1p-400, 0x1.0000000000002p0},
+        {0x1.0000000000001p0, 0x1p-53, -0x1p-400, 0x1.0000000000001p0},
+        {0x1p900, 0x1p847, 0x1p500, 0x1.0000000000001p900},
+        {0x1p-900, 0x1p-953, 0x1p-1074, 0x1.0000000000001p-900},
+        {0x1p-900, 0x1p-953, -0x1p-1074, 0x1p-900},
+    };
+    for (size_t i = 0; i < 2 * PE_COUNT(rows); i++) {
+        double sign = i % 2 ? -1 : 1;
+        struct pe_wide sum = pe_wide_of(sign * rows[i / 2].base), half = pe_wide_of(sign * rows[i / 2].half);
+        struct pe_wide trifle = pe_wide_of(sign * rows[i / 2].trifle);
+        pe_wide_add(&sum, &sum, &half);
+        pe_wide_add(&sum, &sum, &trifle);
+        ck_assert_msg(pe_wide_nearest(&sum) == sign * rows[i / 2].nearest, "row %zu: %a", i / 2,
+                      pe_wide_nearest(&sum));
+    }
+}
+END_TEST
+
 START_TEST(wide_rounds_to_whole_numbers) {
     static const struct {
         double value, nearest;
@@ -427,6 +454,7 @@ Suite *phase_suite(void) {
     TCase *wide = tcase_create("wide"), *phase = tcase_create("phase");
     tcase_add_test(wide, wide_constants_fit_together);
     tcase_add_test(wide, wide_arithmetic_is_exact_where_it_can_be);
+    tcase_add_test(wide, wide_rounds_to_the_nearest_double);
     tcase_add_test(wide, wide_rounds_to_whole_numbers);
     tcase_add_test(phase, phase_agrees_with_mpmath_in_every_element_type);
     tcase_add_test(phase, phase_decides_tiny_midpoints);
