@@ -19,6 +19,7 @@ struct pe_plan_view {
 /* Rotary encodings turn pairs of columns: pair i is column first + i*step and the one `apart` behind it. */
 struct pe_pairs {
     size_t n, first, step, apart;
+    double factor; /* of all cosines and sines, the attention factor; growth with the position comes on top */
 };
 
 /* Where a query or key is that turns: its coordinates, and whether it is a key, where these turn differently.
@@ -104,7 +105,8 @@ struct pe_encoding {
      * positions: "" or "[3]". NULL: any are. */
     int (*admit)(const struct pe_plan_view *view, const struct pe_positions *positions, struct pe_error *err);
     /* Is every |value| at these positions below `limit`, so that it fits `dtype`? PE_ERR_RANGE at the first
-     * position where one is not (pe_positions_overflow), or may not be. NULL: no value is over 1. */
+     * position where one is not (pe_positions_overflow), or may not be. Of rotary encodings, whose keys may
+     * shrink as queries grow, also every 1/|value|, but for the factor of all. NULL: no value is over 1. */
     int (*fits)(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
                 double limit, struct pe_error *err);
     /* The least and the largest position that it takes. NULL: any from -2^53 to 2^53. */

@@ -120,11 +120,12 @@ int pe_rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
 
 struct pe_pairs pe_rope_pairs(const struct pe_plan_view *view) {
     const struct rope *params = view->params;
-    size_t n = ((const struct rope_plan *)view->data)->n_pairs;
-    if (params->layout == ROPE_LAYOUT_HALVES) {
-        return (struct pe_pairs){.n = n, .step = 1, .apart = n};
-    }
-    return (struct pe_pairs){.n = n, .step = 2, .apart = 1};
+    const struct rope_plan *plan = view->data;
+    bool halves = params->layout == ROPE_LAYOUT_HALVES;
+    return (struct pe_pairs){.n = plan->n_pairs,
+                             .step = halves ? 1 : 2,
+                             .apart = halves ? plan->n_pairs : 1,
+                             .factor = plan->gain.nearest};
 }
 
 int pe_rope_n_axes(const struct pe_plan_view *view) {

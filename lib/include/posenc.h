@@ -192,7 +192,7 @@ struct pe_rotary_args {
 /* Those asked for that the form has; of the others rank 0 and data NULL. ARENA. */
 struct pe_rotary_result {
     struct pe_tensor cos, sin, packed, as_complex; /* `complex` is a macro of complex.h */
-    struct pe_tensor inv_freq; /* [n]: the angles per unit of position, after scaling */
+    struct pe_tensor inv_freq;                     /* [n]: the angles per unit of position, after scaling */
 };
 
 /* encode of a rotary encoding: cosines and sines of p * inv_freq, times the attention factor, each rounded

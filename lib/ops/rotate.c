@@ -267,12 +267,15 @@ static int args_check(const struct pe_apply_args *args, struct pe_error *err) {
     return PE_OK;
 }
 
-/* |a cos x - b sin x| is at most |a| + |b|, times what the attention factor can make of it. */
+/* |a cos x - b sin x| is at most |a| + |b|, times the attention factor m and the growth; on the way back over
+ * m, and as the encoding's values hold m, it is m*m that makes the difference. */
 static int overflow_check(const struct rotate *op, const struct pe_operand *x, struct pe_error *err) {
+    const struct pe_pairs pairs = pe_plan_row(op->plan)->pairs(pe_plan_view(op->plan));
     double limit = op->dtype == op->real ? pe_vector_limit(op->real) : pe_dtype_overflow(op->dtype);
     double room = limit * (1 - 0x1p-20) / (2 * x->largest + 0x1p-1000);
-    room *= op->inverse ? 1e-6 : 1; /* the least attention factor, which divides then */
-    if (room > 1 && pe_encoding_below(op->plan, &op->positions, room, op->stop)) {
+    bool pass = room > 1 || 2 * pairs.n == op->width; /* columns that do not turn */
+    room *= op->inverse ? pairs.factor * pairs.factor : 1;
+    if (pass && pe_encoding_below(op->plan, &op->positions, room, op->stop)) {
         return PE_OK;
     }
     if (pe_error_poll(err)) {

@@ -150,6 +150,39 @@ START_TEST(the_shift_turns_on) {
 }
 END_TEST
 
+/* Back to float16, of numbers that are `part` of what comes to its largest. */
+static int back_to_halves(double part, struct pe_tensor *out) {
+    double *x = rotary_numbers(&r, W, 6);
+    const struct pe_positions at = rotary_positions(&r, 1, 0, 0);
+    const struct pe_tensor vectors = {.data = x, .dtype = PE_DTYPE_F64, .rank = 2, .dim = {1, W}};
+    struct pe_error err = {0};
+    struct pe_work work;
+    for (size_t c = 0; c < W; c++) {
+        x[c] = (c % 2 ? -1 : 1) * part * 65504 * r.gain;
+    }
+    const struct pe_apply_args args = {.size = sizeof args,
+                                       .plan = r.plan,
+                                       .embeddings = &vectors,
+                                       .positions = &at,
+                                       .dtype = PE_DTYPE_F16,
+                                       .inverse = true};
+    if (pe_apply_open(r.arena, &work, out, &args, &err) == PE_OK) {
+        ck_assert(pe_work_run(&work));
+    }
+    return err.code;
+}
+
+/* What is refused is what may overflow, whatever the attention factor: the way back divides by it. */
+START_TEST(the_inverse_fits_where_its_numbers_do) {
+    struct pe_tensor out;
+    struct pe_error err = {0};
+    rotary_open(&r, _i);
+    ck_assert_msg(back_to_halves(0.4, &out) == PE_OK, "%s", r.setup->params);
+    ck_assert_msg(pe_tensor_check_finite(&out, false, &err) == PE_OK, "%s", r.setup->params);
+    ck_assert_msg(back_to_halves(1.2, &out) == PE_ERR_RANGE, "%s", r.setup->params);
+}
+END_TEST
+
 /* Pairs of one angle at once, some at a time, or one: the bits are those of the pair and the position. */
 START_TEST(pieces_have_the_bits_of_the_whole) {
     double cos[W], sin[W], piece[2], coordinates[PE_MAX_AXES] = {3, -1, 2.5, 7};
@@ -277,6 +310,8 @@ Suite *rotary_suite(void) {
     tcase_add_loop_test(each, position_0_is_the_identity, 0, n);
     tcase_add_loop_test(each, the_inverse_turns_back, 0, n);
     tcase_add_loop_test(each, the_shift_turns_on, 0, n);
+=======
+    tcase_add_loop_test(each, the_inverse_fits_where_its_numbers_do, 0, n);
     tcase_add_loop_test(each, pieces_have_the_bits_of_the_whole, 0, n);
     tcase_add_loop_test(each, layouts_are_permutations_of_each_other, 0, rotary_setup_count);
     tcase_add_loop_test(each, batch_and_heads_turn_alike, 0, n);

@@ -204,7 +204,9 @@ START_TEST(forms_of_rotary_tables) {
         .size = sizeof made, .plan = plan, .positions = &at, .form = form, .outputs = 7};
     struct pe_rotary_result tables;
     ck_assert(!pe_rotary_open(arena, &work, &tables, &made, &err) && pe_work_run(&work));
-    struct pe_tensor *table = form == PE_TRIG_PACKED ? &tables.packed : one ? &tables.as_complex : &tables.sin;
+    struct pe_tensor *table = form == PE_TRIG_PACKED ? &tables.packed
+                              : one                  ? &tables.as_complex
+                                                     : &tables.sin;
     for (int whole = 0; whole < 2; whole++) {
         struct pe_check_args args = {.positions = &at};
         if (one) {
