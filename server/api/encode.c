@@ -127,8 +127,8 @@ static int wanted_tables(const struct task *task, enum pe_trig_form form, unsign
         unsigned bit;
     } all[] = {{"cos", !one, true, PE_ROTARY_COS},
                {"sin", !one, true, PE_ROTARY_SIN},
-               {"packed", one && form == PE_TRIG_PACKED, true, PE_ROTARY_TABLE},
-               {"complex", one && form == PE_TRIG_COMPLEX, true, PE_ROTARY_TABLE},
+               {"packed", form == PE_TRIG_PACKED, true, PE_ROTARY_TABLE},
+               {"complex", form == PE_TRIG_COMPLEX, true, PE_ROTARY_TABLE},
                {"inv_freq", true, true, PE_ROTARY_INV_FREQ},
                {"vectors", false, false, 0}};
     *wanted = 0;
@@ -143,6 +143,7 @@ static int wanted_tables(const struct task *task, enum pe_trig_form form, unsign
     }
     return PE_OK;
 }
+
 /* One table without memory for it. */
 static int rotary_stream(struct task *task, const struct pe_rotary_args *args, bool second,
                          struct pe_error *err) {
@@ -201,8 +202,9 @@ static int rotary_open(struct task *task, const struct pe_plan *plan, struct pe_
                                   .keys = request->role == ROLE_KEY,
                                   .dtype = task_dtype(task)};
     bool large, one = form == PE_TRIG_PACKED || form == PE_TRIG_COMPLEX;
+    size_t items = pe_rotary_row_items(&(struct pe_rotary_rows){.plan = plan, .form = form});
     if (wanted_tables(task, form, &args.outputs, err) ||
-        check_size(task, pe_positions_count(args.positions), pe_plan_width(plan), &large, err) ||
+        check_size(task, pe_positions_count(args.positions), items, &large, err) ||
         task_facts(task, plan, err)) {
         return err->code;
     }

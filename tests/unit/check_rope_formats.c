@@ -165,6 +165,32 @@ START_TEST(streams_are_the_tables) {
 }
 END_TEST
 
+/* The limit of a stream is on the bytes of the table that is sent, of half the head's width or all of it. */
+START_TEST(streams_count_their_own_bytes) {
+    static const struct {
+        const char *returns;
+        int width;
+    } rows[] = {{"return=cos", 4}, {"trig_form=full&return=cos", 8}, {"trig_form=packed&return=packed", 8}};
+    ground.config.stream_bytes = 128000;
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        char get[300], detail[100];
+        int most = 128000 / (4 * rows[i].width);
+        snprintf(get, sizeof get, "GET " TABLE "format=raw&positions=0:%d&%s", most, rows[i].returns);
+        struct call_try fits = {.request = get};
+        call_try(&ground, &fits);
+        ck_assert_msg(fits.status == 200 && fits.reply_n == 128000, "%s: %s", get, fits.reply);
+        call_try_close(&fits);
+        snprintf(get, sizeof get, "GET " TABLE "format=raw&positions=0:%d&%s", most + 1, rows[i].returns);
+        snprintf(detail, sizeof detail,
+                 "%d positions of width %d are more than the 128000 bytes that a stream may have", most + 1,
+                 rows[i].width);
+        struct call_try over = {.request = get};
+        call_expect_problem(&ground, &over, 413, "limit", "positions", detail);
+        call_try_close(&over);
+    }
+}
+END_TEST
+
 /* ---- Echo ---------------------------------------------------------------------------------------------- */
 
 /* As a query: "scaling.rope_type=yarn scaling.factor=8" with its blanks as '&'. */
@@ -213,6 +239,7 @@ Suite *rope_formats_suite(void) {
     tcase_add_loop_test(tests, queries_come_back_as_they_came, 0, 4 * N_FORMATS);
     tcase_add_test(tests, formats_of_tables_agree);
     tcase_add_test(tests, streams_are_the_tables);
+    tcase_add_test(tests, streams_count_their_own_bytes);
     tcase_add_loop_test(tests, echoed_encodings_bind_back, 0, ROTARY_LAYOUTS * rotary_setup_count);
     return suite;
 }
