@@ -24,6 +24,9 @@ struct pe_turn {
 
 /* From t >= 0 turns per unit of position. */
 void pe_turn_of(struct pe_turn *turn, const struct pe_wide *turns);
+/* Does it take the full-width path at every position, or with a gain at every near one? PE_TURN_SLOW_NS. */
+bool pe_turn_is_slow(const struct pe_turn *turn, bool has_gain);
+#define PE_TURN_SLOW_NS 25000.0
 
 /* The effective position x = scale*position + offset as the real number it is, without any rounding.
  * |position|, |scale| and |offset| are at most 2^53. */

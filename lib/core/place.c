@@ -18,6 +18,10 @@ void pe_turn_of(struct pe_turn *turn, const struct pe_wide *turns) {
     }
 }
 
+bool pe_turn_is_slow(const struct pe_turn *turn, bool has_gain) {
+    return turn->exact.sign != 0 && (turn->exact.exponent > 0 || (has_gain && turn->exact.exponent <= -64));
+}
+
 /* Where one term is so much smaller that it would fall off the end of the other, a stand-in at the end
  * keeps the sum on its side of the larger one: 2 + 1e-300 is not 2. */
 struct pe_wide pe_place_wide(const struct pe_place *place) {

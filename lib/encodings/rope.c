@@ -276,7 +276,12 @@ static size_t facts(const struct pe_plan_view *view, struct pe_fact *out) {
 
 static double row_cost_ns(const struct pe_plan_view *view) {
     const struct rope_plan *plan = view->data;
-    return 60 + (plan->rates ? 400 : pe_rope_exact(view) ? 24 : 80) * (double)plan->n_pairs;
+    return 60 +
+           (plan->rates           ? 400
+            : pe_rope_exact(view) ? 24
+                                  : 80) *
+               (double)plan->n_pairs +
+           PE_TURN_SLOW_NS * (double)plan->n_slow;
 }
 
 const struct pe_encoding pe_rope = {

@@ -126,6 +126,7 @@ extern const struct pe_field pe_rope_axes_fields[ROPE_AXES_N_FIELDS];
 
 struct rope_plan {
     size_t n_pairs;
+    size_t n_slow; /* of them, see pe_turn_is_slow */
     int axes;      /* coordinates of a position */
     bool has_gain; /* the attention factor is not 1 */
     struct pe_gain gain;
@@ -178,7 +179,7 @@ bool pe_rope_scaling_keeps_width(int type);
 void pe_rope_scaling_resolve(struct rope_scaling *scaling);
 
 /* rope_stretch.c: the frequencies of one axis, and the plan's facts */
-void pe_rope_scaling_fill(struct rope_plan *plan, const struct rope *params);
+int pe_rope_scaling_fill(struct rope_plan *plan, const struct rope *params, struct pe_error *err);
 /* The attention factor that mscale and mscale_all_dim make, both above 0. */
 double pe_rope_scaling_quotient(const struct rope_scaling *scaling);
 

@@ -28,6 +28,8 @@
 
 #include <math.h>
 
+#define RUNGS_TOGETHER 512 /* between two questions whether to stop: a millisecond or two */
+
 /* What the rungs of a ladder are turned into. */
 struct stretch {
     const struct rope *params;
@@ -330,7 +332,7 @@ static double softmax_factor(const struct rope_scaling *scaling) {
     return pe_wide_nearest(&m);
 }
 
-void pe_rope_scaling_fill(struct rope_plan *plan, const struct rope *params) {
+int pe_rope_scaling_fill(struct rope_plan *plan, const struct rope *params, struct pe_error *err) {
     static const struct rope_scaling none = {.rope_type = ROPE_TYPE_DEFAULT};
     const struct rope_scaling *scaling = params->scaling ? &plan->scaling : &none;
     const struct formula *formula = &formulas[scaling->rope_type];
@@ -347,9 +349,13 @@ void pe_rope_scaling_fill(struct rope_plan *plan, const struct rope *params) {
     }
     for (size_t i = 0; i < plan->n_pairs; i++, pe_ladder_next(&ladder)) {
         struct pe_wide turns = ladder.turns;
+        if (i % RUNGS_TOGETHER == 0 && pe_error_poll(err)) {
+            return err->code;
+        }
         if (formula->rung) {
             formula->rung(&stretch, i, &turns);
         }
         pe_turn_of(&plan->turns[i], &turns);
     }
+    return PE_OK;
 }

@@ -10,7 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#define GROWTH_MOST 1e300 /* of xPos: then nothing is beyond float64 */
+#define GROWTH_MOST    1e300 /* of xPos: then nothing is beyond float64 */
+#define RATES_TOGETHER 64    /* logarithms between two questions whether to stop: a millisecond or two */
 
 /* ---- Positions ----------------------------------------------------------------------------------------- */
 
@@ -74,48 +75,71 @@ static unsigned char section_of(const struct rope *params, size_t pair) {
 }
 
 /* zeta_i = (2i/d + 0.4)/1.4 = (10i + 2d)/(7d). */
-static void make_rates(const struct rope_plan *plan, struct pe_wide *rates) {
+static int make_rates(const struct rope_plan *plan, struct pe_wide *rates, struct pe_error *err) {
     const struct pe_wide scale_base = pe_wide_of(plan->xpos.scale_base);
     struct pe_wide whole = pe_wide_of(14 * (double)plan->n_pairs);
     for (size_t i = 0; i < plan->n_pairs; i++) {
+        if (i % RATES_TOGETHER == 0 && pe_error_poll(err)) {
+            return err->code;
+        }
         rates[i] = pe_wide_of(10 * (double)i + 4 * (double)plan->n_pairs);
         pe_wide_div(&rates[i], &rates[i], &whole);
         pe_wide_log(&rates[i], &rates[i]);
         pe_wide_div(&rates[i], &rates[i], &scale_base);
     }
+    return PE_OK;
 }
 
 bool pe_rope_exact(const struct pe_plan_view *view) {
     return ((const struct rope *)view->params)->arithmetic == PE_ARITHMETIC_EXACT;
 }
 
+/* What lies behind the turns: rates of xPos, two numbers a pair of a replay, the coordinates of the pairs. */
+static float *parts_place(struct rope_plan *plan, const struct rope *params) {
+    char *after = (char *)(plan->turns + plan->n_pairs);
+    if (params->xpos) {
+        plan->rates = (struct pe_wide *)(void *)after;
+        after = (char *)(plan->rates + plan->n_pairs);
+    }
+    float *replayed = (float *)(void *)after;
+    plan->axis = (unsigned char *)(replayed + 2 * plan->n_pairs);
+    return replayed;
+}
+
+/* One ladder for all pairs; which coordinate turns each, sections say. */
+static int ladder_fill(struct rope_plan *plan, const struct rope *params, struct pe_error *err) {
+    if (pe_rope_scaling_fill(plan, params, err)) {
+        return err->code;
+    }
+    plan->axes = pe_rope_given(params, ROPE_SECTIONS) ? (int)params->sections.n : 1;
+    for (size_t i = 0; i < plan->n_pairs; i++) {
+        plan->axis[i] = plan->axes > 1 ? section_of(params, i) : 0;
+    }
+    return PE_OK;
+}
+
 int pe_rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
     const struct rope *params = view->params;
     struct rope_plan *plan = view->data;
     plan->n_pairs = (size_t)pe_rope_width(params) / 2;
-    char *after = (char *)(plan->turns + plan->n_pairs);
-    if (params->xpos) {
-        struct pe_wide *rates = (struct pe_wide *)(void *)after;
-        make_rates(plan, rates);
-        plan->rates = rates;
-        after = (char *)(rates + plan->n_pairs);
-    }
-    float *replayed = (float *)(void *)after;
-    plan->axis = (unsigned char *)(replayed + 2 * plan->n_pairs);
-    plan->axes = pe_rope_given(params, ROPE_SECTIONS) ? (int)params->sections.n : 1;
+    float *replayed = parts_place(plan, params);
     for (int axis = 0; axis < ROPE_MAX_AXES; axis++) {
         plan->scale[axis] = 1;
         plan->divisor[axis] = 1;
     }
-    pe_rope_scaling_fill(plan, params);
+    if (ladder_fill(plan, params, err) || (params->xpos && make_rates(plan, plan->rates, err))) {
+        return err->code;
+    }
     if (params->rope_axes) {
         pe_rope_axes_fill(plan, params);
-        return PE_OK;
+    }
+    if (!pe_rope_exact(view)) {
+        return pe_rope_replay_fill(plan, params, replayed, err);
     }
     for (size_t i = 0; i < plan->n_pairs; i++) {
-        plan->axis[i] = plan->axes > 1 ? section_of(params, i) : 0;
+        plan->n_slow += pe_turn_is_slow(&plan->turns[i], plan->has_gain || plan->rates);
     }
-    return pe_rope_exact(view) ? PE_OK : pe_rope_replay_fill(plan, params, replayed, err);
+    return PE_OK;
 }
 
 struct pe_pairs pe_rope_pairs(const struct pe_plan_view *view) {
@@ -131,6 +155,7 @@ struct pe_pairs pe_rope_pairs(const struct pe_plan_view *view) {
 int pe_rope_n_axes(const struct pe_plan_view *view) {
     return ((const struct rope_plan *)view->data)->axes;
 }
+
 /* ---- Angles -------------------------------------------------------------------------------------------- */
 
 /* NULL stays NULL. */

@@ -140,6 +140,78 @@ START_TEST(facts_of_the_script) {
 }
 END_TEST
 
+/* ---- Time ---------------------------------------------------------------------------------------------- */
+
+static int plan_setup(struct pe_plan **plan, const char *const *settings, struct pe_error *failure) {
+    struct pe_error err = {0};
+    struct pe_spec spec;
+    *plan = NULL;
+    ck_assert_int_eq(pe_spec_init(arena, &spec, "rope", &err), PE_OK);
+    for (; *settings; settings += 2) {
+        ck_assert_int_eq(pe_spec_set(arena, &spec, settings[0], settings[1], &err), PE_OK);
+    }
+    return pe_plan_open(plan, &spec, failure);
+}
+
+/* Counts how often it is asked, and says yes to the last of so many times. */
+struct patience {
+    int n_asked, least;
+};
+
+static bool asked(void *context) {
+    struct patience *patience = context;
+    return ++patience->n_asked >= patience->least;
+}
+
+/* 2048 pairs: a logarithm each takes some 50 ms, so it is asked at every few. */
+START_TEST(planning_asks_whether_to_stop) {
+    static const struct {
+        const char *settings[9];
+        int n_asked;
+    } rows[] = {
+        {{"layout", "halves", "head_dim", "4096", "xpos.scale_base", "512", NULL}, 30},
+        {{"layout", "halves", "head_dim", "4096", "arithmetic", "float32_pow", NULL}, 30},
+        {{"layout", "halves", "head_dim", "4096", "scaling.rope_type", "linear", "scaling.factor", "4", NULL},
+         4},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct patience patience = {.least = rows[i].n_asked};
+        const struct pe_stop stop = {asked, &patience};
+        struct pe_error stopped = {.stop = &stop};
+        struct pe_plan *plan;
+        ck_assert_msg(plan_setup(&plan, rows[i].settings, &stopped) == PE_ERR_STOPPED,
+                      "row %zu: asked %d times", i, patience.n_asked);
+        ck_assert_ptr_null(plan);
+    }
+}
+END_TEST
+
+/* Frequencies of a turn and more have no fast path: a pair takes microseconds, and the estimate, by which a
+ * server tells what it may compute at once, knows. */
+START_TEST(slow_pairs_cost_more) {
+    static const char *const settings[][9] = {
+        {"layout", "halves", "head_dim", "256", "scaling.rope_type", "linear", "scaling.factor", "1", NULL},
+        {"layout", "halves", "head_dim", "256", "scaling.rope_type", "linear", "scaling.factor", "1e-6",
+         NULL}};
+    const struct pe_positions at = {.length = 1, .axes = 1, .start = 1};
+    struct pe_error err = {0};
+    double cost[2];
+    for (size_t i = 0; i < 2; i++) {
+        struct pe_plan *plan;
+        struct pe_work work;
+        struct pe_rotary_result out;
+        ck_assert_int_eq(plan_setup(&plan, settings[i], &err), PE_OK);
+        const struct pe_rotary_args args = {
+            .size = sizeof args, .plan = plan, .positions = &at, .outputs = PE_ROTARY_COS};
+        ck_assert_int_eq(pe_rotary_open(arena, &work, &out, &args, &err), PE_OK);
+        cost[i] = work.cost_ns;
+        pe_plan_close(plan);
+    }
+    ck_assert_double_lt(cost[0], 1e4);
+    ck_assert_double_gt(cost[1], 1e6); /* all pairs, as 1e6/10000 is above 2*pi */
+}
+END_TEST
+
 Suite *rope_suite(void) {
     Suite *suite = suite_create("rope");
     TCase *golden = tcase_create("golden");
@@ -147,5 +219,10 @@ Suite *rope_suite(void) {
     tcase_add_checked_fixture(golden, setup, teardown);
     tcase_add_loop_test(golden, values_of_the_script, 0, (int)COUNT(rope_cases));
     tcase_add_loop_test(golden, facts_of_the_script, 0, (int)COUNT(rope_cases));
+    TCase *time = tcase_create("time");
+    suite_add_tcase(suite, time);
+    tcase_add_checked_fixture(time, setup, teardown);
+    tcase_add_test(time, planning_asks_whether_to_stop);
+    tcase_add_test(time, slow_pairs_cost_more);
     return suite;
 }
