@@ -17,7 +17,7 @@
 /* A reply whose writing is too long to be done between other requests. */
 #define LONG_REPLY_NS 100e3
 #define QUICK_QUERY   256 /* bytes of a query, and digits in a row, that cannot stand for much work */
-#define QUICK_DIGITS  4
+#define QUICK_DIGITS  3
 
 int64_t call_now_ns(void) {
     struct timespec now;
@@ -326,8 +326,9 @@ static int finish_op(struct call *call) {
 }
 
 /* Few bytes can stand for much: a grid of [3000,3000] is nine million positions, an encoding of width 65536
- * takes milliseconds to plan, 0:999:0.0001 is ten million positions. Short queries without lists, escapes,
- * fractions and numbers of five digits cannot. */
+ * takes milliseconds to plan, one of width 9998 with a power or logarithm a pair a tenth of a second,
+ * 0:999:0.0001 is ten million positions. Short queries without lists, escapes, fractions and numbers of four
+ * digits cannot. */
 static bool query_is_plain(const char *query) {
     size_t n = 0, digits = 0;
     for (; query[n] && n < QUICK_QUERY; n++) {

@@ -234,12 +234,14 @@ START_TEST(quick_calls) {
         const char *method, *target;
         bool quick;
     } rows[] = {
-        {"GET", "/v1/encode?type=sinusoidal&d_model=512&positions=0:9999", true},
-        {"HEAD", "/v1/encode?type=sinusoidal&d_model=512&positions=0:9999", true},
+        {"GET", "/v1/encode?type=sinusoidal&d_model=512&positions=0:999", true},
+        {"HEAD", "/v1/encode?type=sinusoidal&d_model=512&positions=0:999", true},
         {"GET", "/v1/limits", true},
         {"GET", "/nothing", true}, /* it is answered */
         {"GET", "/v1/encode?type=sinusoidal&d_model=65536&positions=0", false},
         {"GET", "/v1/encode?type=sinusoidal&d_model=6e4&positions=0", false},
+        {"GET", "/v1/encode?type=sinusoidal&d_model=9998&arithmetic=float32_pow&positions=0", false},
+        {"GET", "/v1/encode?type=rope&layout=halves&head_dim=9998&xpos.center=0&positions=0", false},
         {"GET", "/v1/encode?type=sinusoidal&d_model=%365536&positions=0", false},
         {"GET", "/v1/positions?grid=3000,3000", false},
         {"GET", "/v1/positions?positions=0:999:0.0001", false},
