@@ -310,7 +310,6 @@ Suite *rotary_suite(void) {
     tcase_add_loop_test(each, position_0_is_the_identity, 0, n);
     tcase_add_loop_test(each, the_inverse_turns_back, 0, n);
     tcase_add_loop_test(each, the_shift_turns_on, 0, n);
-=======
     tcase_add_loop_test(each, the_inverse_fits_where_its_numbers_do, 0, n);
     tcase_add_loop_test(each, pieces_have_the_bits_of_the_whole, 0, n);
     tcase_add_loop_test(each, layouts_are_permutations_of_each_other, 0, rotary_setup_count);
