@@ -40,20 +40,24 @@ def timed(daemon, method, target, body, headers):
 
 
 def ends_early(method, target, body=None, media="application/json"):
-    """The request is answered with 504 in less than half of its time."""
+    """The request is answered with 504 in less than half of its time; where its body takes longer to come than the
+    deadline, nothing has been computed yet, and it is tried with a later one."""
     headers = {"Content-Type": media}
-    times = []
+    times, deadline = [], 100
     with Daemon(sys.argv[1], *OPTIONS) as daemon:
         while len(times) < ATTEMPTS:
-            cut, status, reply = timed(daemon, method, target, body, {**headers, "X-Posenc-Timeout-Ms": "100"})
+            cut, status, reply = timed(daemon, method, target, body, {**headers, "X-Posenc-Timeout-Ms": str(deadline)})
             assert status == 504, (target, status, reply[:300])
-            assert b"the deadline of 100 ms passed" in reply, reply
+            if b"before the body was complete" in reply and deadline < 10000:
+                deadline *= 2
+                continue
+            assert b"the deadline of %d ms passed" % deadline in reply, reply
             whole, status, reply = timed(daemon, method, target, body, headers)
             assert status == 200, (target, status, reply[:300])
             times.append((cut, whole))
             if cut < whole / 2:
                 return
-    raise AssertionError(f"{target} took {times} (with 100 ms, with all the time)")
+    raise AssertionError(f"{target} took {times} (with {deadline} ms, with all the time)")
 
 
 def test_attention_in_one_part():
