@@ -107,7 +107,9 @@ static int shape_fail(const struct pe_tensor *tensor, int axes, struct pe_error 
     char shape[128];
     pe_tensor_shape_text(tensor, shape, sizeof shape);
     if (axes == 1) {
-        return pe_fail(err, PE_ERR_SHAPE, "", "got shape %s, allowed are [T] and [B, T]", shape);
+        return pe_fail(
+            err, PE_ERR_SHAPE, "",
+            "got shape %s, allowed are [T] and [B, T]; or [B, T, n], a row of n coordinates for each", shape);
     }
     return pe_fail(err, PE_ERR_SHAPE, "", "got shape %s, allowed are [T, %d] and [B, T, %d]", shape, axes,
                    axes);

@@ -226,7 +226,8 @@ static int rows_read(const struct pe_apply_args *args, struct apply *op, struct 
     op->positions = (struct pe_positions){.length = op->length, .axes = 1, .step = 1};
     if (args->positions) {
         op->positions = *args->positions;
-        if (pe_positions_fit(&op->positions, x->rank == 3 ? op->batch : 0, op->length, "positions", err)) {
+        if (pe_positions_fit(op->plan, &op->positions, x->rank == 3 ? op->batch : 0, op->length, "positions",
+                             err)) {
             return err->code;
         }
     }

@@ -41,7 +41,7 @@ int pe_reader_positions(struct pe_reader *r, struct pe_error *err) {
         }
         r->suited[i] = pe_positions_for(r->args->plan, given[i], batch, length[i]);
         r->positions[i] = &r->suited[i];
-        if (pe_positions_fit(&r->suited[i], batch, length[i], fields[i], err)) {
+        if (pe_positions_fit(r->args->plan, &r->suited[i], batch, length[i], fields[i], err)) {
             return err->code;
         }
     }

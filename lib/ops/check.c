@@ -346,11 +346,12 @@ static int positions_open(struct check *op, const struct pe_check_args *args, st
     if (args->positions) {
         op->positions = *args->positions;
     }
-    if (pe_positions_fit(&op->positions, op->batch, op->length, "positions", err) ||
-        pe_positions_admit(op->plan, &op->positions, PE_DTYPE_F64, "positions", err)) {
+    if (pe_positions_fit(op->plan, &op->positions, op->batch, op->length, "positions", err)) {
         return err->code;
     }
-    return PE_OK;
+    return args->positions
+               ? pe_positions_admit(op->plan, &op->positions, PE_DTYPE_F64, "positions", err)
+               : pe_positions_admit_default(op->plan, &op->positions, PE_DTYPE_F64, "positions", err);
 }
 
 static void octaves_name(struct pe_check_report *report) {

@@ -114,21 +114,43 @@ double pe_encoding_row_ns(const struct pe_plan *plan) {
     return row->row_cost_ns ? row->row_cost_ns(view) : 10.0 * (double)view->width;
 }
 
-int pe_positions_fit(const struct pe_positions *positions, size_t batch, size_t length, const char *field,
-                     struct pe_error *err) {
+/* "[2, 3, 4]", of which a batch of 0 and a single coordinate are no axes. */
+static char *positions_shape_text(size_t batch, size_t length, int axes, char *text, size_t size) {
+    struct pe_tensor shape = {.rank = 0};
+    if (batch) {
+        shape.dim[shape.rank++] = batch;
+    }
+    shape.dim[shape.rank++] = length;
+    if (axes > 1) {
+        shape.dim[shape.rank++] = (size_t)axes;
+    }
+    return pe_tensor_shape_text(&shape, text, size);
+}
+
+/* "[4] or [2, 4]", the latter where there is a batch. */
+static void shapes_text(size_t batch, size_t length, int axes, char *text, size_t size) {
+    char one[80], many[80];
+    snprintf(text, size, "%s%s%s", positions_shape_text(0, length, axes, one, sizeof one),
+             batch ? " or " : "", batch ? positions_shape_text(batch, length, axes, many, sizeof many) : "");
+}
+
+int pe_positions_fit(const struct pe_plan *plan, const struct pe_positions *positions, size_t batch,
+                     size_t length, const char *field, struct pe_error *err) {
     bool fits = positions->batch == 0 || positions->batch == (batch ? batch : 1);
     if (fits && positions->length == length) {
         return PE_OK;
     }
-    struct pe_tensor got = {.rank = 2, .dim = {positions->batch, positions->length}};
-    if (positions->batch == 0) {
-        got = (struct pe_tensor){.rank = 1, .dim = {positions->length}};
+    int axes = plan ? pe_plan_axes(plan) : 1;
+    char shape[100], wanted[180], rows[180] = "";
+    positions_shape_text(positions->batch, positions->length, positions->axes, shape, sizeof shape);
+    shapes_text(batch, length, 1, wanted, sizeof wanted);
+    if (axes > 1) {
+        shapes_text(batch, length, axes, rows, sizeof rows);
+        return pe_fail(err, PE_ERR_SHAPE, field,
+                       "has shape %s but the tokens need %s, or %s with the %d coordinates of each", shape,
+                       wanted, rows, axes);
     }
-    char shape[64], wanted[64];
-    pe_tensor_shape_text(&got, shape, sizeof shape);
-    snprintf(wanted, sizeof wanted, "[%zu, %zu]", batch, length);
-    return pe_fail(err, PE_ERR_SHAPE, field, "has shape %s but the tokens need [%zu]%s%s", shape, length,
-                   batch ? " or " : "", batch ? wanted : "");
+    return pe_fail(err, PE_ERR_SHAPE, field, "has shape %s but the tokens need %s", shape, wanted);
 }
 
 bool pe_encoding_below(const struct pe_plan *plan, const struct pe_positions *positions, double limit,
@@ -173,8 +195,7 @@ int pe_positions_admit_default(const struct pe_plan *plan, const struct pe_posit
                                enum pe_dtype dtype, const char *field, struct pe_error *err) {
     struct pe_error trial = {.stop = err->stop};
     if (pe_plan_axes(plan) > 1 && pe_positions_admit(plan, positions, dtype, field, &trial) == PE_ERR_SHAPE) {
-        return pe_fail(err, PE_ERR_MISSING, field,
-                       "is missing, %s takes %d coordinates for each position here",
+        return pe_fail(err, PE_ERR_MISSING, field, "is missing, %s takes rows of %d coordinates here",
                        pe_plan_encoding(plan)->type, pe_plan_axes(plan));
     }
     return pe_positions_admit(plan, positions, dtype, field, err);

@@ -42,9 +42,10 @@ double pe_encoding_row_ns(const struct pe_plan *plan);
  * where only [B, T] fits. */
 struct pe_positions pe_positions_for(const struct pe_plan *plan, const struct pe_positions *given,
                                      size_t batch, size_t length);
-/* The positions for n rows [batch, length]: PE_ERR_SHAPE at `field` otherwise. batch 0: no such axis. */
-int pe_positions_fit(const struct pe_positions *positions, size_t batch, size_t length, const char *field,
-                     struct pe_error *err);
+/* The positions for n rows [batch, length]: PE_ERR_SHAPE at `field` otherwise. batch 0: no such axis. The
+ * plan, which may be NULL, tells how many coordinates the message speaks of. */
+int pe_positions_fit(const struct pe_plan *plan, const struct pe_positions *positions, size_t batch,
+                     size_t length, const char *field, struct pe_error *err);
 /* Does the encoding take these positions, and do its vectors fit the dtype? Errors are at `field`. */
 int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                        const char *field, struct pe_error *err);

@@ -236,7 +236,7 @@ static int positions_read(struct pe_arena *arena, struct rotate *op, const struc
     if (args->positions) {
         size_t batch = op->batch.stride ? op->batch.n : 0;
         op->positions = pe_positions_for(op->plan, args->positions, batch, op->time.n);
-        if (pe_positions_fit(&op->positions, batch, op->time.n, "positions", err)) {
+        if (pe_positions_fit(op->plan, &op->positions, batch, op->time.n, "positions", err)) {
             return err->code;
         }
     } else if (strchr(axes, 'w') && pe_plan_axes(op->plan) == 2 && op->time.n > 0 &&

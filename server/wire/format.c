@@ -234,6 +234,8 @@ int format_check(const struct format *format, const struct result *result, struc
     char names[100], tensors[160];
     names_of(others, names, sizeof names);
     tensors_of(result, tensors, sizeof tensors);
-    return pe_fail(err, SERVER_NOT_ACCEPTABLE, "format", "%s cannot hold this reply (%s); use %s",
-                   format->name, tensors[0] ? tensors : "no tensor", names);
+    bool one_of_many = result_n_tensors(result) > 1 && !format->many;
+    return pe_fail(err, SERVER_NOT_ACCEPTABLE, "format", "%s cannot hold this reply (%s); use %s%s",
+                   format->name, tensors[0] ? tensors : "no tensor", names,
+                   one_of_many ? ", or name one tensor by return=" : "");
 }
