@@ -127,7 +127,8 @@ static const char *const kind_words[] = {
     [PE_KIND_TABLE] = "the name of a table or an array of numbers",
     [PE_KIND_POSITIONS] = "a list of numbers, a range \"start:stop:step\", or an object",
     [PE_KIND_ENCODING] = "an object with a type, or the name of a preset, table or type",
-    [PE_KIND_CONFIG] = "an object in a JSON body",
+    [PE_KIND_CONFIG] =
+        "an object in a JSON body (a query takes the fields of the encoding that is echoed for it)",
     [PE_KIND_OBJECT] = "an object",
 };
 

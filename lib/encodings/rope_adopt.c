@@ -107,7 +107,9 @@ static const char *disagreement(int key, const struct rope_scaling *own, const s
         known = given;
     }
     if (given && known) {
-        return is_same(&pe_rope_scaling_fields[key], own, told) ? NULL : "differs from what %s gives";
+        return is_same(&pe_rope_scaling_fields[key], own, told)
+                   ? NULL
+                   : "differs from what %s gives: change it there or leave it out here";
     }
     return given ? "is there, but %s does not give it" : known ? "is missing, but %s gives it" : NULL;
 }
@@ -123,7 +125,7 @@ static int scaling_agrees(const struct rope *params, const struct rope_source *s
     for (int key = 0; key < ROPE_SCALING_N_FIELDS; key++) {
         const char *fault = disagreement(key, &own, &told);
         if (fault) {
-            char path[80], text[80];
+            char path[80], text[120];
             snprintf(path, sizeof path, "scaling.%s", pe_rope_scaling_fields[key].name);
             const char *gap = strstr(fault, "%s");
             snprintf(text, sizeof text, "%.*s%s%s", (int)(gap - fault), fault, source->name, gap + 2);

@@ -43,8 +43,9 @@ int pe_rope_config_family(struct rope_reading *reading, struct pe_error *err) {
     if (!reading->family) {
         char path[ROPE_CONFIG_PATH], names[440];
         snprintf(path, sizeof path, "hf_config.%s", item->key);
-        return pe_fail(err, PE_ERR_UNKNOWN_NAME, path, "\"%.40s\" is not known, known are %s", item->text,
-                       pe_rope_family_names(names, sizeof names));
+        return pe_fail(err, PE_ERR_UNKNOWN_NAME, path,
+                       "\"%.40s\" is not known: say head_dim, base, layout and scaling instead, or one of %s",
+                       item->text, pe_rope_family_names(names, sizeof names));
     }
     pe_rope_config_use(item);
     reading->source = (struct rope_source){.name = "hf_config"};

@@ -58,6 +58,11 @@ static int encoding_named(struct bind *bind, struct pe_spec *spec, const char *n
         }
         return pe_spec_set(bind->arena, spec, "table", name, err);
     }
+    if (name[0] == '{') {
+        return pe_fail(err, PE_ERR_TYPE, "",
+                       "must be a name here; in a query the members of an object are parameters: "
+                       "type=rope&layout=halves&scaling.factor=2");
+    }
     char names[1000] = ""; /* more than a message holds, which is then cut at its end */
     for (size_t i = 0; i < presets_count(bind->service->presets); i++) {
         size_t used = strlen(names);

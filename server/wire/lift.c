@@ -240,8 +240,9 @@ static int mark_step(struct lift *lift, unsigned char c, size_t offset) {
 
 static int byte_step(struct lift *lift, unsigned char c, size_t offset) {
     if (c == 0) { /* jansson passes over one that follows a number or a word, such as our null */
-        return pe_fail(&lift->failure, PE_ERR_SYNTAX, "", "got byte 0x00, which no JSON holds, at byte %zu",
-                       offset);
+        return pe_fail(
+            &lift->failure, PE_ERR_SYNTAX, "",
+            "got byte 0x00, which no JSON holds, at byte %zu: a binary body needs its Content-Type", offset);
     }
     switch (lift->state) {
     case STRING:

@@ -34,6 +34,12 @@ static const struct row queries[] = {
      "must be one of {types}, got \"nope\""},
     {GET "encoding=nope&positions=0:4", NULL, 400, "unknown_name", "encoding",
      "\"nope\" is not a type, a loaded table or a preset; the presets are {presets}"},
+    {GET "encoding=%7B%22type%22:%22none%22%7D&positions=0:4", NULL, 400, "type", "encoding",
+     "must be a name here; in a query the members of an object are parameters: "
+     "type=rope&layout=halves&scaling.factor=2"},
+    {GET "type=rope&hf_config=x&positions=0:4", NULL, 400, "type", "encoding.hf_config",
+     "must be an object in a JSON body (a query takes the fields of the encoding that is echoed for it), got "
+     "the string \"x\""},
     {GET "type=sinusoidal&d_model=2&positions=9007199254740993", NULL, 400, "range", "positions[0]",
      "is beyond 2^53, allowed are -2^53 to 2^53"},
     {GET "type=sinusoidal&d_model=2&positions=9007199254740990:9007199254740993", NULL, 400, "range",

@@ -395,7 +395,8 @@ static const struct wrong {
     {"{\"model_type\":\"llava\",\"text_config\":{\"model_type\":[]}}", "{}", TYPE,
      AT "text_config.model_type", "must be a string"},
     {"{\"model_type\":\"t5\"}", "{}", "unknown_name", AT "model_type",
-     "\"t5\" is not known, known are llama, mistral, mistral3, ministral, mixtral, qwen2, qwen2_moe, "
+     "\"t5\" is not known: say head_dim, base, layout and scaling instead, or one of llama, mistral, "
+     "mistral3, ministral, mixtral, qwen2, qwen2_moe, "
      "qwen2_vl, qwen2_vl_text, qwen2_5_vl, "
      "qwen2_5_vl_text, qwen3, qwen3_moe, qwen3_vl, qwen3_vl_text, phi, phi3, gemma, gemma2, gemma3, "
      "gemma3_text, gemma4, gemma4_text, gpt_oss, "
@@ -531,15 +532,16 @@ static const struct wrong {
     {"{" DEEPSEEK "}", "{\"qk_head_dim\":8}", CONFLICT, "encoding.qk_head_dim",
      "is 8, but hf_config gives 24"},
     {LLAMA(), "{\"scaling\":{\"rope_type\":\"linear\",\"factor\":2}}", CONFLICT, "encoding.scaling.rope_type",
-     "differs from what hf_config gives"},
+     "differs from what hf_config gives: change it there or leave it out here"},
     {SCALED(FULL_YARN), "{\"scaling\":{\"rope_type\":\"yarn\",\"factor\":8," ORIGINAL "}}", CONFLICT,
-     "encoding.scaling.factor", "differs from what hf_config gives"},
+     "encoding.scaling.factor", "differs from what hf_config gives: change it there or leave it out here"},
     {SCALED(FULL_YARN), "{\"scaling\":{" FULL_YARN ",\"attention_factor\":1}}", CONFLICT,
      "encoding.scaling.attention_factor", "is there, but hf_config does not give it"},
     {SCALED(FULL_YARN ",\"attention_factor\":2"), "{\"scaling\":{" FULL_YARN "}}", CONFLICT,
      "encoding.scaling.attention_factor", "is missing, but hf_config gives it"},
     {SCALED(FULL_YARN), "{\"scaling\":{" FULL_YARN ",\"rope_theta\":5}}", CONFLICT,
-     "encoding.scaling.rope_theta", "differs from what hf_config gives"},
+     "encoding.scaling.rope_theta",
+     "differs from what hf_config gives: change it there or leave it out here"},
     {SCALED("\"type\":\"mrope\",\"mrope_section\":[2,1,1]"), "{\"sections\":[1,2,1]}", CONFLICT,
      "encoding.sections", "differ from those of hf_config"},
     {SCALED("\"type\":\"mrope\",\"mrope_section\":[2,1,1]"),

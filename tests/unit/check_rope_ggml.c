@@ -216,10 +216,11 @@ static const struct wrong {
      "is interleaved, but that of ggml.mode is halves"},
     {TOO("\"base\":500"), "conflict", "encoding.base", "is 500, but ggml gives 10000"},
     {TOO("\"scaling\":{\"rope_type\":\"linear\",\"factor\":2}"), "conflict", "encoding.scaling.rope_type",
-     "differs from what ggml gives"},
+     "differs from what ggml gives: change it there or leave it out here"},
     {"{\"head_dim\":8,\"ggml\":{\"mode\":2,\"freq_scale\":0.5},\"scaling\":{\"rope_type\":\"ggml\",\"freq_"
      "scale\":0.25}}",
-     "conflict", "encoding.scaling.freq_scale", "differs from what ggml gives"},
+     "conflict", "encoding.scaling.freq_scale",
+     "differs from what ggml gives: change it there or leave it out here"},
     {"{\"head_dim\":8,\"ggml\":{\"mode\":8,\"sections\":[1,1,1,1]},\"sections\":[2,1,1,0]}", "conflict",
      "encoding.sections", "differ from those of ggml"},
     {TOO("\"hf_config\":{\"model_type\":\"llama\",\"head_dim\":8}"), "conflict", "encoding.ggml",
