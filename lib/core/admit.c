@@ -94,6 +94,17 @@ char *pe_positions_index_text(const struct pe_positions *positions, size_t index
     return pe_tensor_index_text(&shape, index, text, size);
 }
 
+int pe_positions_whole(const struct pe_positions *positions, const char *why, struct pe_error *err) {
+    const struct pe_admit rule = {.whole = true, .min = -PE_POSITION_MAX, .max = PE_POSITION_MAX};
+    struct pe_stray stray;
+    if (!pe_positions_stray(positions, &rule, err->stop, &stray)) {
+        return PE_OK;
+    }
+    char path[64];
+    pe_positions_index_text(positions, stray.index, path, sizeof path);
+    return pe_fail(err, PE_ERR_RANGE, path, "got %.17g, allowed are whole numbers: %s", stray.position, why);
+}
+
 int pe_positions_overflow(const struct pe_positions *positions, size_t index, double value,
                           enum pe_dtype dtype, double limit, struct pe_error *err) {
     char path[64];

@@ -23,6 +23,8 @@ struct pe_stray {
  * however long it is. When `stop` asks for it, the search ends and none strays. */
 bool pe_positions_stray(const struct pe_positions *positions, const struct pe_admit *rule,
                         const struct pe_stop *stop, struct pe_stray *stray);
+/* PE_ERR_RANGE at the first position that is not a whole number, with the reason. */
+int pe_positions_whole(const struct pe_positions *positions, const char *why, struct pe_error *err);
 /* "[3]" or "[1][3]", and another where positions have several coordinates: the path of one, relative to the
  * positions, into text; returns text. */
 char *pe_positions_index_text(const struct pe_positions *positions, size_t index, char *text, size_t size);

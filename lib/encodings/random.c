@@ -54,15 +54,7 @@ static size_t random_width(const void *params) {
 static int random_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
                         struct pe_error *err) {
     (void)view;
-    struct pe_admit rule = {.whole = true, .min = -PE_POSITION_MAX, .max = PE_POSITION_MAX};
-    struct pe_stray stray;
-    if (!pe_positions_stray(positions, &rule, err->stop, &stray)) {
-        return PE_OK;
-    }
-    char path[64];
-    pe_positions_index_text(positions, stray.index, path, sizeof path);
-    return pe_fail(err, PE_ERR_RANGE, path,
-                   "got %.17g, allowed are whole numbers: there is nothing between them", stray.position);
+    return pe_positions_whole(positions, "there is nothing between them", err);
 }
 
 static int random_fits(const struct pe_plan_view *view, const struct pe_positions *positions,
