@@ -66,6 +66,7 @@
     X(reports_width)      \
     X(rope)               \
     X(rope_config)        \
+    X(rope_config_errors) \
     X(rope_errors)        \
     X(rope_formats)       \
     X(rope_ggml)          \
