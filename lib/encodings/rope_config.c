@@ -212,8 +212,24 @@ static int adopt_root(const struct rope_reading *reading, struct rope *params, d
                       : pe_rope_adopt_whole(params, &reading->source, ROPE_QK_HEAD_DIM, (int64_t)value, err);
 }
 
-static int adopt_base(const struct rope_reading *reading, struct rope *params, struct pe_error *err) {
+/* The row that tells the base; NULL: the family's. */
+static const struct rope_layer *base_layer(const struct rope_reading *reading) {
     const struct rope_layer *layer = reading->layer;
+    char path[ROPE_CONFIG_PATH];
+    if (!layer || !layer->null_is_first) {
+        return layer;
+    }
+    snprintf(path, sizeof path, "%s%s", reading->within, layer->base);
+    struct pe_config_item *item = pe_rope_config_item(reading->config, path);
+    if (!item || item->kind != PE_CONFIG_NULL) {
+        return layer;
+    }
+    pe_rope_config_use(item);
+    return &reading->family->layers[0];
+}
+
+static int adopt_base(const struct rope_reading *reading, struct rope *params, struct pe_error *err) {
+    const struct rope_layer *layer = base_layer(reading);
     struct rope_figure base, within = {0};
     if (pe_rope_config_number(reading, "", layer ? layer->base : reading->family->base,
                               layer ? layer->default_base : reading->family->default_base, &base, err) ||

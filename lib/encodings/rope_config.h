@@ -12,6 +12,7 @@
 struct rope_layer {
     const char *type, *base;
     double default_base;
+    bool null_is_first; /* a base of null is that of the first row of layers */
     bool scaled;
     const char *head_dim;
     double default_head;

@@ -70,7 +70,11 @@ static const struct rope_family families[] = {
     {"modernbert", HALVES, .default_partial = 1,
      .layers =
          {{.type = "full_attention", .base = "global_rope_theta", .default_base = 160000, .scaled = true},
-          {.type = "sliding_attention", .base = "local_rope_theta", .default_base = 10000, .scaled = true}}},
+          {.type = "sliding_attention",
+           .base = "local_rope_theta",
+           .default_base = 10000,
+           .null_is_first = true,
+           .scaled = true}}},
     {"gpt_neox", .layout = ROPE_LAYOUT_HALVES, .hidden = "hidden_size", .heads = "num_attention_heads",
      .partial = "rotary_pct", .default_partial = 0.25, .base = "rotary_emb_base", .default_base = 10000},
     {"gptj", .layout = ROPE_LAYOUT_INTERLEAVED, .hidden = "n_embd", .heads = "n_head",

@@ -194,6 +194,9 @@ END_TEST
 
 /* ---- Small configurations ------------------------------------------------------------------------------ */
 
+#define MODERNBERT(local)                                                                                    \
+    "{\"model_type\":\"modernbert\",\"hidden_size\":8,\"num_attention_heads\":1,\"global_rope_theta\":500,"  \
+    "\"local_rope_theta\":" local "}"
 #define PHI3(type)                                                                                           \
     "{\"model_type\":\"phi3\",\"head_dim\":8,\"rope_scaling\":{\"type\":\"" type "\",\"factor\":2," ORIGINAL \
     ",\"short_factor\":[1,1,1,1],\"long_factor\":[1,2,3,4]}}"
@@ -258,6 +261,8 @@ static const struct same {
     {"{\"model_type\":\"granite\",\"head_dim\":8,\"attention_multiplier\":0.0078125}", "{}",
      "{\"model_type\":\"granite\",\"head_dim\":8,\"attention_multiplier\":0.0078125}",
      "{\"qk_head_dim\":16384}"},
+    {MODERNBERT("null"), "{\"layer_type\":\"sliding_attention\"}", MODERNBERT("7"),
+     "{\"layer_type\":\"full_attention\"}"},
     {PHI3("longrope"), SEQ, PHI3("su"), SEQ},
     {PHI3("longrope"), SEQ, PHI3("yarn"), SEQ},
 };
