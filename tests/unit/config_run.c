@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * See config_run.h.
+ */
 #include "config_run.h"
 
 #include <check.h>
