@@ -242,7 +242,7 @@ static void resolve(void *data, void *plan_data) {
     }
     if (params->rope_axes) {
         plan->rope_axes = *(const struct rope_axes *)params->rope_axes;
-        pe_rope_axes_resolve(&plan->rope_axes, params);
+        pe_rope_axes_resolve(&plan->rope_axes);
         params->rope_axes = &plan->rope_axes;
     }
     params->layer_type = NULL; /* what hf_config says of it is in the other fields */

@@ -44,6 +44,9 @@ enum {
     ROPE_TYPE_GGML,
     ROPE_TYPE_COUNT
 };
+/* Each file with a table of the types says by this that it knows them all: a row that is missing would be
+ * computed as if it were default. */
+#define ROPE_TYPES_KNOWN(n) _Static_assert(ROPE_TYPE_COUNT == (n), "a type of scaling is not in this table")
 enum {
     ROPE_KEY_ROPE_TYPE,
     ROPE_KEY_FACTOR,
@@ -170,6 +173,7 @@ void pe_rope_shift(const struct pe_plan_view *view, double distance, size_t pair
 void pe_rope_frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void *out);
 
 /* rope_scaling.c */
+bool pe_rope_scaling_has(const struct rope_scaling *scaling, int key); /* was it given */
 int pe_rope_scaling_check(const struct rope *params, struct pe_error *err);
 int pe_rope_scaling_type(const char *name); /* 0 = none such */
 bool pe_rope_scaling_takes(int type, int key);
@@ -205,7 +209,7 @@ int pe_rope_replay_ggml(struct rope_plan *plan, const struct rope *params, float
 
 /* rope_axes.c */
 int pe_rope_axes_check(const struct rope *params, struct pe_error *err);
-void pe_rope_axes_resolve(struct rope_axes *axes, const struct rope *params);
+void pe_rope_axes_resolve(struct rope_axes *axes);
 /* Shares the pairs out to the axes, in place of one ladder for all. */
 void pe_rope_axes_fill(struct rope_plan *plan, const struct rope *params);
 

@@ -95,14 +95,10 @@ static bool is_same(const struct pe_field *row, const struct rope_scaling *a, co
     }
 }
 
-static bool has(const struct rope_scaling *scaling, int key) {
-    return (scaling->given & ROPE_BIT(key)) != 0;
-}
-
 /* What is wrong with a row of the request's own scaling; NULL: nothing. The base and the part that turns may
  * be said elsewhere. */
 static const char *disagreement(int key, const struct rope_scaling *own, const struct rope_scaling *told) {
-    bool given = has(own, key), known = has(told, key);
+    bool given = pe_rope_scaling_has(own, key), known = pe_rope_scaling_has(told, key);
     if (key == ROPE_KEY_ROPE_THETA || key == ROPE_KEY_PARTIAL) {
         known = given;
     }

@@ -78,8 +78,7 @@ int pe_rope_axes_check(const struct rope *params, struct pe_error *err) {
     return PE_OK;
 }
 
-void pe_rope_axes_resolve(struct rope_axes *axes, const struct rope *params) {
-    (void)params;
+void pe_rope_axes_resolve(struct rope_axes *axes) {
     if (axes->frequencies == FREQUENCIES_PIXEL && !(axes->given >> FIELD_MAX_FREQ & 1)) {
         axes->max_freq = 10;
         axes->given |= UINT64_C(1) << FIELD_MAX_FREQ;

@@ -19,10 +19,6 @@
 
 #define FIELDS pe_rope_scaling_fields
 
-static bool has(const struct rope_scaling *scaling, int key) {
-    return (scaling->given & ROPE_BIT(key)) != 0;
-}
-
 static void drop(struct rope_scaling *scaling, int key, double *member) {
     scaling->given &= ~ROPE_BIT(key);
     *member = 0;
@@ -31,15 +27,31 @@ static void drop(struct rope_scaling *scaling, int key, double *member) {
 /* ---- The type ------------------------------------------------------------------------------------------ */
 
 /* Qwen2-VL calls its sections a type, and LongRoPE was "su" at first, for Phi-3 even "yarn". */
+static const char *const other_names[][2] = {{"mrope", "default"}, {"su", "longrope"}};
+
+/* 0: none that a configuration has. */
 static int type_named(const struct rope_family *family, const char *name) {
-    static const char *const others[][2] = {{"mrope", "default"}, {"su", "longrope"}};
     if (family->longrope && strcmp(name, family->longrope) == 0) {
         return ROPE_TYPE_LONGROPE;
     }
-    for (size_t i = 0; i < PE_COUNT(others); i++) {
-        name = strcmp(name, others[i][0]) == 0 ? others[i][1] : name;
+    for (size_t i = 0; i < PE_COUNT(other_names); i++) {
+        name = strcmp(name, other_names[i][0]) == 0 ? other_names[i][1] : name;
     }
-    return strcmp(name, "ggml") == 0 ? 0 : pe_rope_scaling_type(name);
+    int type = pe_rope_scaling_type(name);
+    return type == ROPE_TYPE_GGML ? 0 : type;
+}
+
+static const char *type_names(char *out, size_t size) {
+    size_t n = 0;
+    for (const struct pe_choice *type = FIELDS[ROPE_KEY_ROPE_TYPE].choices; type->name; type++) {
+        if (type->value != ROPE_TYPE_GGML && n < size) {
+            n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", type->name);
+        }
+    }
+    for (size_t i = 0; i < PE_COUNT(other_names) && n < size; i++) {
+        n += (size_t)snprintf(out + n, size - n, ", %s", other_names[i][0]);
+    }
+    return out;
 }
 
 /* What is said here of the encoding, whatever the type. */
@@ -73,11 +85,9 @@ int pe_rope_config_type(struct rope_reading *reading, struct pe_error *err) {
     }
     reading->type = type_named(reading->family, item->text);
     if (reading->type == 0) {
-        return pe_rope_config_fail(
-            item, PE_ERR_CHOICE, err,
-            "must be default, linear, dynamic, proportional, yarn, longrope (su), llama3, mrope or "
-            "ntk, got \"%.40s\"",
-            item->text);
+        char names[160];
+        return pe_rope_config_fail(item, PE_ERR_CHOICE, err, "must be one of %s, got \"%.40s\"",
+                                   type_names(names, sizeof names), item->text);
     }
     reading->is_mrope = strcmp(item->text, "mrope") == 0;
     pe_rope_config_use(item);
@@ -166,7 +176,7 @@ static int members_read(const struct rope_reading *reading, struct rope_scaling 
 /* Leaves what takes part: an attention factor wins over what it would be made of. */
 static void settle(const struct rope_reading *reading, struct rope_scaling *scaling,
                    struct pe_config_item *items[ROPE_SCALING_N_FIELDS]) {
-    bool attention = has(scaling, ROPE_KEY_ATTENTION);
+    bool attention = pe_rope_scaling_has(scaling, ROPE_KEY_ATTENTION);
     bool quotient = !attention && scaling->mscale > 0 && scaling->mscale_all_dim > 0;
     bool deepseek = reading->family->scales_softmax && scaling->mscale_all_dim > 0;
     if (reading->type == ROPE_TYPE_LONGROPE && attention) {
@@ -185,7 +195,7 @@ static void settle(const struct rope_reading *reading, struct rope_scaling *scal
         drop(scaling, ROPE_KEY_MSCALE_ALL, &scaling->mscale_all_dim);
     }
     for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
-        if (items[key] && (scaling->given >> key & 1)) {
+        if (items[key] && pe_rope_scaling_has(scaling, key)) {
             pe_rope_config_use(items[key]);
         }
     }
@@ -214,10 +224,11 @@ static int original_complete(const struct rope_reading *reading, struct rope_sca
                              struct pe_error *err) {
     bool dynamic = reading->type == ROPE_TYPE_DYNAMIC;
     const char *key = dynamic ? "max_position_embeddings" : FIELDS[ROPE_KEY_ORIGINAL].name;
-    if (!pe_rope_scaling_takes(reading->type, ROPE_KEY_ORIGINAL) || has(scaling, ROPE_KEY_ORIGINAL)) {
+    if (!pe_rope_scaling_takes(reading->type, ROPE_KEY_ORIGINAL) ||
+        pe_rope_scaling_has(scaling, ROPE_KEY_ORIGINAL)) {
         return PE_OK;
     }
-    if (length_beside(reading, key, scaling, err) || has(scaling, ROPE_KEY_ORIGINAL)) {
+    if (length_beside(reading, key, scaling, err) || pe_rope_scaling_has(scaling, ROPE_KEY_ORIGINAL)) {
         return err->code;
     }
     return pe_rope_config_missing(reading, dynamic ? "" : reading->scaling, key,
@@ -229,7 +240,8 @@ static int factor_complete(const struct rope_reading *reading, struct rope_scali
     bool longrope = reading->type == ROPE_TYPE_LONGROPE;
     bool derives = longrope || reading->type == ROPE_TYPE_YARN;
     struct rope_figure most;
-    if (!derives || has(scaling, ROPE_KEY_FACTOR) || (longrope && has(scaling, ROPE_KEY_ATTENTION))) {
+    if (!derives || pe_rope_scaling_has(scaling, ROPE_KEY_FACTOR) ||
+        (longrope && pe_rope_scaling_has(scaling, ROPE_KEY_ATTENTION))) {
         return PE_OK;
     }
     if (pe_rope_config_number(reading, "", "max_position_embeddings", 0, &most, err)) {
@@ -249,7 +261,7 @@ static int factor_complete(const struct rope_reading *reading, struct rope_scali
 static int needs_check(const struct rope_reading *reading, const struct rope_scaling *scaling,
                        struct pe_error *err) {
     for (int key = 1; key < ROPE_SCALING_N_FIELDS; key++) {
-        if (pe_rope_scaling_needs(reading->type, key) && !(scaling->given >> key & 1)) {
+        if (pe_rope_scaling_needs(reading->type, key) && !pe_rope_scaling_has(scaling, key)) {
             return pe_rope_config_missing(reading, reading->scaling, FIELDS[key].name,
                                           "its rope_type needs it", err);
         }
@@ -268,10 +280,8 @@ static int scaling_read(const struct rope_reading *reading, struct rope_scaling 
     if (reading->scaling[0] && members_read(reading, out, items, err)) {
         return err->code;
     }
-    if (original_complete(reading, out, err)) {
-        return err->code;
-    }
-    if (factor_complete(reading, out, err) || needs_check(reading, out, err)) {
+    if (original_complete(reading, out, err) || factor_complete(reading, out, err) ||
+        needs_check(reading, out, err)) {
         return err->code;
     }
     settle(reading, out, items);

@@ -140,6 +140,8 @@ struct replayed {
     bool upward;                                                                   /* `rate` is p, not w */
     const char *without, *without_ggml; /* why it is not known; NULL = it is */
 };
+ROPE_TYPES_KNOWN(10);
+
 static const struct replayed types[ROPE_TYPE_COUNT] = {
     [ROPE_TYPE_DEFAULT] = {0},
     [ROPE_TYPE_LINEAR] = {.rate = linear_rate},

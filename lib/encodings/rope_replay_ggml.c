@@ -149,6 +149,8 @@ static int ggml_arguments(struct rope_plan *plan, const struct rope *params, str
 
 typedef int arguments_function(struct rope_plan *plan, const struct rope *params, struct arguments *out,
                                struct pe_error *err);
+ROPE_TYPES_KNOWN(10);
+
 /* NULL: none but the base. */
 static arguments_function *const rows[ROPE_TYPE_COUNT] = {
     [ROPE_TYPE_LINEAR] = linear_arguments, [ROPE_TYPE_PROPORTIONAL] = proportional_arguments,
@@ -158,17 +160,13 @@ static arguments_function *const rows[ROPE_TYPE_COUNT] = {
 
 /* ---- Checking ------------------------------------------------------------------------------------------ */
 
-static bool has(const struct rope_scaling *scaling, int key) {
-    return (scaling->given & ROPE_BIT(key)) != 0;
-}
-
 /* What YaRN may say that ggml's code does not take. */
 static int yarn_check(const struct rope_scaling *scaling, struct pe_error *err) {
-    if (has(scaling, ROPE_KEY_TRUNCATE) && !scaling->truncate) {
+    if (pe_rope_scaling_has(scaling, ROPE_KEY_TRUNCATE) && !scaling->truncate) {
         return pe_fail(err, PE_ERR_UNSUPPORTED, "scaling.truncate",
                        "is false, but ggml rounds the ends of the ramp, always");
     }
-    if (has(scaling, ROPE_KEY_ATTENTION)) {
+    if (pe_rope_scaling_has(scaling, ROPE_KEY_ATTENTION)) {
         return pe_fail(err, PE_ERR_UNSUPPORTED, "scaling.attention_factor",
                        "is not what ggml takes: give the field ggml with attn_factor in place of scaling");
     }

@@ -71,62 +71,171 @@ const struct pe_field pe_rope_scaling_fields[ROPE_SCALING_N_FIELDS] = {
                                .shape = "[rotary_dim/2]", .doc = "ggml: a divisor of each frequency."},
 };
 
-struct type {
-    uint64_t takes, needs; /* beside the keys that all take */
-    bool needs_seq_len;
-};
-
-static const struct type type_rows[ROPE_TYPE_COUNT] = {
-    [ROPE_TYPE_DEFAULT] = {0},
-    [ROPE_TYPE_LINEAR] = {.takes = ROPE_BIT(ROPE_KEY_FACTOR), .needs = ROPE_BIT(ROPE_KEY_FACTOR)},
-    [ROPE_TYPE_NTK] = {.takes = ROPE_BIT(ROPE_KEY_FACTOR), .needs = ROPE_BIT(ROPE_KEY_FACTOR)},
-    [ROPE_TYPE_DYNAMIC] = {.takes = ROPE_BIT(ROPE_KEY_FACTOR) | ROPE_BIT(ROPE_KEY_ORIGINAL),
-                           .needs = ROPE_BIT(ROPE_KEY_FACTOR) | ROPE_BIT(ROPE_KEY_ORIGINAL),
-                           .needs_seq_len = true},
-    [ROPE_TYPE_PROPORTIONAL] = {.takes = ROPE_BIT(ROPE_KEY_FACTOR)},
-    [ROPE_TYPE_YARN] = {.takes = ROPE_BIT(ROPE_KEY_FACTOR) | ROPE_BIT(ROPE_KEY_ORIGINAL) |
-                                 ROPE_BIT(ROPE_KEY_ATTENTION) | ROPE_BIT(ROPE_KEY_MSCALE) |
-                                 ROPE_BIT(ROPE_KEY_MSCALE_ALL) | ROPE_BIT(ROPE_KEY_BETA_FAST) |
-                                 ROPE_BIT(ROPE_KEY_BETA_SLOW) | ROPE_BIT(ROPE_KEY_TRUNCATE),
-                        .needs = ROPE_BIT(ROPE_KEY_FACTOR) | ROPE_BIT(ROPE_KEY_ORIGINAL)},
-    [ROPE_TYPE_LONGROPE] = {.takes = ROPE_BIT(ROPE_KEY_FACTOR) | ROPE_BIT(ROPE_KEY_ORIGINAL) |
-                                     ROPE_BIT(ROPE_KEY_ATTENTION) | ROPE_BIT(ROPE_KEY_SHORT) |
-                                     ROPE_BIT(ROPE_KEY_LONG),
-                            .needs = ROPE_BIT(ROPE_KEY_ORIGINAL) | ROPE_BIT(ROPE_KEY_SHORT) |
-                                     ROPE_BIT(ROPE_KEY_LONG),
-                            .needs_seq_len = true},
-    [ROPE_TYPE_LLAMA3] = {.takes = ROPE_BIT(ROPE_KEY_FACTOR) | ROPE_BIT(ROPE_KEY_ORIGINAL) |
-                                   ROPE_BIT(ROPE_KEY_LOW) | ROPE_BIT(ROPE_KEY_HIGH),
-                          .needs = ROPE_BIT(ROPE_KEY_FACTOR) | ROPE_BIT(ROPE_KEY_ORIGINAL) |
-                                   ROPE_BIT(ROPE_KEY_LOW) | ROPE_BIT(ROPE_KEY_HIGH)},
-    [ROPE_TYPE_GGML] = {.takes = ROPE_BIT(ROPE_KEY_FREQ_SCALE) | ROPE_BIT(ROPE_KEY_EXT) |
-                                 ROPE_BIT(ROPE_KEY_ATTN) | ROPE_BIT(ROPE_KEY_FREQ_FACTORS) |
-                                 ROPE_BIT(ROPE_KEY_ORIGINAL) | ROPE_BIT(ROPE_KEY_BETA_FAST) |
-                                 ROPE_BIT(ROPE_KEY_BETA_SLOW)},
-};
-#define TAKEN_BY_ALL                                                                                         \
-    (ROPE_BIT(ROPE_KEY_ROPE_TYPE) | ROPE_BIT(ROPE_KEY_ROPE_THETA) | ROPE_BIT(ROPE_KEY_PARTIAL))
-
-/* ---- Checking ------------------------------------------------------------------------------------------ */
-
 static int scaling_fail(struct pe_error *err, int code, int key, const char *text) {
     char path[80];
     snprintf(path, sizeof path, "scaling.%s", pe_rope_scaling_fields[key].name);
     return pe_fail(err, code, path, "%s", text);
 }
 
+/* ---- What a type asks of its values -------------------------------------------------------------------- */
+
+/* The exponent of the larger base is d/(d - 2). */
+static int ntk_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
+    return pe_rope_width(params) >= 4
+               ? PE_OK
+               : pe_fail(err, PE_ERR_RANGE, "rotary_dim", "is %lld, rope_type %s needs 4 or more",
+                         (long long)pe_rope_width(params), pe_choice_name(types, scaling->rope_type));
+}
+
+static int proportional_check(const struct rope *params, const struct rope_scaling *scaling,
+                              struct pe_error *err) {
+    return pe_rope_scaling_has(scaling, ROPE_KEY_PARTIAL) || params->partial_rotary_factor != 0
+               ? PE_OK
+               : scaling_fail(err, PE_ERR_MISSING, ROPE_KEY_PARTIAL,
+                              "is missing, rope_type proportional needs it");
+}
+
+/* The ends of the ramp are logarithms to the base, of turns within the context. */
+static int yarn_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
+    return pe_rope_base(params) > 1 ? PE_OK
+                                    : pe_fail(err, PE_ERR_RANGE, "base",
+                                              "is 1, rope_type %s needs more: all wavelengths are the same",
+                                              pe_choice_name(types, scaling->rope_type));
+}
+
+static int longrope_check(const struct rope *params, const struct rope_scaling *scaling,
+                          struct pe_error *err) {
+    (void)params;
+    return pe_rope_scaling_has(scaling, ROPE_KEY_FACTOR) || pe_rope_scaling_has(scaling, ROPE_KEY_ATTENTION)
+               ? PE_OK
+               : scaling_fail(err, PE_ERR_MISSING, ROPE_KEY_FACTOR,
+                              "is missing, rope_type longrope needs it or attention_factor");
+}
+
+static int llama3_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
+    (void)params;
+    return scaling->low_freq_factor < scaling->high_freq_factor
+               ? PE_OK
+               : pe_fail(err, PE_ERR_RANGE, "scaling.high_freq_factor",
+                         "is %g, must be above low_freq_factor, %g", scaling->high_freq_factor,
+                         scaling->low_freq_factor);
+}
+
+/* As yarn's, where YaRN is mixed in. */
+static int ggml_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
+    if (scaling->ext_factor == 0) {
+        return PE_OK;
+    }
+    if (yarn_check(params, scaling, err)) {
+        return err->code;
+    }
+    return pe_rope_scaling_has(scaling, ROPE_KEY_ORIGINAL)
+               ? PE_OK
+               : scaling_fail(err, PE_ERR_MISSING, ROPE_KEY_ORIGINAL, "is missing, ext_factor needs it");
+}
+
+/* How many decades the last frequency falls below 1/base at most. */
+static double factor_decades(const struct rope *params, const struct rope_scaling *scaling) {
+    (void)params;
+    return scaling->factor > 1 ? log10(scaling->factor) : 0;
+}
+
+static double ntk_decades(const struct rope *params, const struct rope_scaling *scaling) {
+    double d = (double)pe_rope_width(params);
+    return factor_decades(params, scaling) * d / (d - 2);
+}
+
+static double dynamic_decades(const struct rope *params, const struct rope_scaling *scaling) {
+    double d = (double)pe_rope_width(params), original = (double)scaling->original_max_position_embeddings;
+    double beyond = fmax((double)params->seq_len - original, 0);
+    return log10(1 + scaling->factor * beyond / original) * d / (d - 2);
+}
+
+/* A list holds divisors up to 1e9. */
+static double list_decades(const struct rope *params, const struct rope_scaling *scaling) {
+    (void)params;
+    (void)scaling;
+    return 9;
+}
+
+/* And freq_scale is from 1e-6. */
+static double ggml_decades(const struct rope *params, const struct rope_scaling *scaling) {
+    (void)params;
+    return (scaling->freq_factors ? 9 : 0) + (pe_rope_scaling_has(scaling, ROPE_KEY_FREQ_SCALE) ? 6 : 0);
+}
+
+/* ---- The types ----------------------------------------------------------------------------------------- */
+
+struct type {
+    uint64_t takes, needs; /* keys: those it may have beside those it needs, and those that all take */
+    uint64_t usual; /* of those it takes: where they are not given, they are as usual_values has them */
+    bool needs_seq_len;
+    bool keeps_width; /* all of the head is in the formula, whatever part of it turns */
+    int (*check)(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err);
+    double (*decades)(const struct rope *params, const struct rope_scaling *scaling); /* NULL = 0 */
+};
+
+#define TAKEN_BY_ALL                                                                                         \
+    (ROPE_BIT(ROPE_KEY_ROPE_TYPE) | ROPE_BIT(ROPE_KEY_ROPE_THETA) | ROPE_BIT(ROPE_KEY_PARTIAL))
+#define FACTOR   ROPE_BIT(ROPE_KEY_FACTOR)
+#define ORIGINAL ROPE_BIT(ROPE_KEY_ORIGINAL)
+#define RAMP     (ROPE_BIT(ROPE_KEY_BETA_FAST) | ROPE_BIT(ROPE_KEY_BETA_SLOW))
+#define GGML     (ROPE_BIT(ROPE_KEY_FREQ_SCALE) | ROPE_BIT(ROPE_KEY_EXT) | ROPE_BIT(ROPE_KEY_ATTN))
+
+ROPE_TYPES_KNOWN(10);
+
+static const struct type type_rows[ROPE_TYPE_COUNT] = {
+    [ROPE_TYPE_DEFAULT] = {0},
+    [ROPE_TYPE_LINEAR] = {.needs = FACTOR, .decades = factor_decades},
+    [ROPE_TYPE_NTK] = {.needs = FACTOR, .check = ntk_check, .decades = ntk_decades},
+    [ROPE_TYPE_DYNAMIC] = {.needs = FACTOR | ORIGINAL,
+                           .needs_seq_len = true,
+                           .check = ntk_check,
+                           .decades = dynamic_decades},
+    [ROPE_TYPE_PROPORTIONAL] = {.takes = FACTOR,
+                                .usual = FACTOR,
+                                .keeps_width = true,
+                                .check = proportional_check,
+                                .decades = factor_decades},
+    [ROPE_TYPE_YARN] = {.needs = FACTOR | ORIGINAL,
+                        .takes = RAMP | ROPE_BIT(ROPE_KEY_TRUNCATE) | ROPE_BIT(ROPE_KEY_ATTENTION) |
+                                 ROPE_BIT(ROPE_KEY_MSCALE) | ROPE_BIT(ROPE_KEY_MSCALE_ALL),
+                        .usual = RAMP | ROPE_BIT(ROPE_KEY_TRUNCATE),
+                        .check = yarn_check,
+                        .decades = factor_decades},
+    [ROPE_TYPE_LONGROPE] = {.needs = ORIGINAL | ROPE_BIT(ROPE_KEY_SHORT) | ROPE_BIT(ROPE_KEY_LONG),
+                            .takes = FACTOR | ROPE_BIT(ROPE_KEY_ATTENTION),
+                            .needs_seq_len = true,
+                            .check = longrope_check,
+                            .decades = list_decades},
+    [ROPE_TYPE_LLAMA3] = {.needs = FACTOR | ORIGINAL | ROPE_BIT(ROPE_KEY_LOW) | ROPE_BIT(ROPE_KEY_HIGH),
+                          .check = llama3_check,
+                          .decades = factor_decades},
+    [ROPE_TYPE_GGML] = {.takes = GGML | RAMP | ORIGINAL | ROPE_BIT(ROPE_KEY_FREQ_FACTORS),
+                        .usual = GGML | RAMP,
+                        .check = ggml_check,
+                        .decades = ggml_decades},
+};
+
+static const double usual_values[ROPE_SCALING_N_FIELDS] = {
+    [ROPE_KEY_FACTOR] = 1,   [ROPE_KEY_BETA_FAST] = 32, [ROPE_KEY_BETA_SLOW] = 1,
+    [ROPE_KEY_TRUNCATE] = 1, [ROPE_KEY_FREQ_SCALE] = 1, [ROPE_KEY_ATTN] = 1,
+};
+
+/* ---- Checking ------------------------------------------------------------------------------------------ */
+
 /* Keys that the type needs, and keys that it would ignore. */
 static int keys_check(const struct rope_scaling *scaling, struct pe_error *err) {
     const struct type *type = &type_rows[scaling->rope_type];
     const char *name = pe_choice_name(types, scaling->rope_type);
     for (int key = 0; key < ROPE_SCALING_N_FIELDS; key++) {
-        bool given = scaling->given >> key & 1;
+        bool given = pe_rope_scaling_has(scaling, key);
         char path[80];
         snprintf(path, sizeof path, "scaling.%s", pe_rope_scaling_fields[key].name);
         if (!given && (type->needs & ROPE_BIT(key))) {
             return pe_fail(err, PE_ERR_MISSING, path, "is missing, rope_type %s needs it", name);
         }
-        if (given && !((type->takes | TAKEN_BY_ALL) & ROPE_BIT(key))) {
+        if (given && !((type->needs | type->takes | TAKEN_BY_ALL) & ROPE_BIT(key))) {
             return pe_fail(err, PE_ERR_UNKNOWN_FIELD, path, "rope_type %s does not use it", name);
         }
     }
@@ -144,8 +253,7 @@ static int list_check(const struct rope *params, const struct pe_tensor *list, i
                        pe_tensor_shape_text(list, shape, sizeof shape), n);
     }
     for (size_t i = 0; i < n; i++) {
-        double divisor;
-        pe_dtype_load(list->dtype, (const char *)list->data + i * pe_dtype_size(list->dtype), 1, &divisor);
+        double divisor = pe_rope_scaling_number(list, i);
         if (divisor < 1e-6 || divisor > 1e9) {
             snprintf(path, sizeof path, "scaling.%s[%zu]", pe_rope_scaling_fields[key].name, i);
             return pe_fail(err, PE_ERR_RANGE, path, "got %g, allowed is 1e-06 to 1e+09", divisor);
@@ -156,11 +264,11 @@ static int list_check(const struct rope *params, const struct pe_tensor *list, i
 
 /* The same thing said here and in a field of the encoding. */
 static int twice_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
-    if ((scaling->given & ROPE_BIT(ROPE_KEY_ROPE_THETA)) && pe_rope_given(params, ROPE_BASE) &&
+    if (pe_rope_scaling_has(scaling, ROPE_KEY_ROPE_THETA) && pe_rope_given(params, ROPE_BASE) &&
         params->base != scaling->rope_theta) {
         return scaling_fail(err, PE_ERR_CONFLICT, ROPE_KEY_ROPE_THETA, "differs from the field base");
     }
-    if ((scaling->given & ROPE_BIT(ROPE_KEY_PARTIAL)) && params->partial_rotary_factor != 0 &&
+    if (pe_rope_scaling_has(scaling, ROPE_KEY_PARTIAL) && params->partial_rotary_factor != 0 &&
         params->partial_rotary_factor != scaling->partial_rotary_factor) {
         return scaling_fail(err, PE_ERR_CONFLICT, ROPE_KEY_PARTIAL,
                             "differs from the field partial_rotary_factor");
@@ -168,58 +276,11 @@ static int twice_check(const struct rope *params, const struct rope_scaling *sca
     return PE_OK;
 }
 
-/* Where a ramp of YaRN is: its ends are logarithms to the base, of turns within the context. */
-static int ramp_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
-    int type = scaling->rope_type;
-    bool mixes = type == ROPE_TYPE_GGML && scaling->ext_factor != 0;
-    if ((type == ROPE_TYPE_YARN || mixes) && pe_rope_base(params) == 1) {
-        return pe_fail(err, PE_ERR_RANGE, "base",
-                       "is 1, rope_type %s needs more: all wavelengths are the same",
-                       pe_choice_name(types, type));
-    }
-    if (mixes && !(scaling->given & ROPE_BIT(ROPE_KEY_ORIGINAL))) {
-        return scaling_fail(err, PE_ERR_MISSING, ROPE_KEY_ORIGINAL, "is missing, ext_factor needs it");
-    }
-    return PE_OK;
-}
-
-static int values_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
-    int type = scaling->rope_type;
-    if ((type == ROPE_TYPE_NTK || type == ROPE_TYPE_DYNAMIC) && pe_rope_width(params) < 4) {
-        return pe_fail(err, PE_ERR_RANGE, "rotary_dim", "is %lld, rope_type %s needs 4 or more",
-                       (long long)pe_rope_width(params), pe_choice_name(types, type));
-    }
-    if (type == ROPE_TYPE_LLAMA3 && scaling->low_freq_factor >= scaling->high_freq_factor) {
-        return pe_fail(err, PE_ERR_RANGE, "scaling.high_freq_factor",
-                       "is %g, must be above low_freq_factor, %g", scaling->high_freq_factor,
-                       scaling->low_freq_factor);
-    }
-    if (type == ROPE_TYPE_LONGROPE &&
-        !(scaling->given & (ROPE_BIT(ROPE_KEY_FACTOR) | ROPE_BIT(ROPE_KEY_ATTENTION)))) {
-        return scaling_fail(err, PE_ERR_MISSING, ROPE_KEY_FACTOR,
-                            "is missing, rope_type longrope needs it or attention_factor");
-    }
-    if (type == ROPE_TYPE_PROPORTIONAL && !(scaling->given & ROPE_BIT(ROPE_KEY_PARTIAL)) &&
-        params->partial_rotary_factor == 0) {
-        return scaling_fail(err, PE_ERR_MISSING, ROPE_KEY_PARTIAL,
-                            "is missing, rope_type proportional needs it");
-    }
-    return PE_OK;
-}
-
-/* The last frequency is about 1/base, divided by the factor; no exponent may leave float64's. */
+/* The last frequency is about 1/base, divided by what the type makes of it; no exponent may leave
+ * float64's. */
 static int far_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
-    double d = (double)pe_rope_width(params), original = (double)scaling->original_max_position_embeddings;
-    double decades = log10(pe_rope_base(params)), factor = scaling->factor > 1 ? scaling->factor : 1;
-    double beyond = fmax((double)params->seq_len - original, 0);
-    if (scaling->rope_type == ROPE_TYPE_NTK) {
-        decades += log10(factor) * d / (d - 2);
-    } else if (scaling->rope_type == ROPE_TYPE_DYNAMIC) {
-        decades += log10(1 + scaling->factor * beyond / original) * d / (d - 2);
-    } else { /* lists hold up to 1e9, freq_scale is from 1e-6 */
-        decades += scaling->short_factor || scaling->freq_factors ? 9 : log10(factor);
-        decades += scaling->given & ROPE_BIT(ROPE_KEY_FREQ_SCALE) ? 6 : 0;
-    }
+    const struct type *type = &type_rows[scaling->rope_type];
+    double decades = log10(pe_rope_base(params)) + (type->decades ? type->decades(params, scaling) : 0);
     return decades <= 300
                ? PE_OK
                : pe_fail(err, PE_ERR_RANGE, "base",
@@ -227,27 +288,39 @@ static int far_check(const struct rope *params, const struct rope_scaling *scali
                          pe_rope_base(params), decades);
 }
 
+static int lists_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
+    const struct {
+        int key;
+        const struct pe_tensor *list;
+    } lists[] = {{ROPE_KEY_SHORT, scaling->short_factor},
+                 {ROPE_KEY_LONG, scaling->long_factor},
+                 {ROPE_KEY_FREQ_FACTORS, scaling->freq_factors}};
+    for (size_t i = 0; i < PE_COUNT(lists); i++) {
+        if (lists[i].list && list_check(params, lists[i].list, lists[i].key, err)) {
+            return err->code;
+        }
+    }
+    return PE_OK;
+}
+
 int pe_rope_scaling_check(const struct rope *params, struct pe_error *err) {
     const struct rope_scaling *scaling = params->scaling;
-    if (keys_check(scaling, err) || twice_check(params, scaling, err) || values_check(params, scaling, err) ||
-        ramp_check(params, scaling, err)) {
+    const struct type *type = &type_rows[scaling->rope_type];
+    if (keys_check(scaling, err) || twice_check(params, scaling, err) ||
+        (type->check && type->check(params, scaling, err))) {
         return err->code;
     }
-    if (type_rows[scaling->rope_type].needs_seq_len && params->seq_len == 0) {
+    if (type->needs_seq_len && params->seq_len == 0) {
         return pe_fail(
             err, PE_ERR_MISSING, "seq_len",
             "is missing, rope_type %s needs the length of the sequence, as frequencies depend on it",
             pe_choice_name(types, scaling->rope_type));
     }
-    if (scaling->rope_type == ROPE_TYPE_LONGROPE &&
-        (list_check(params, scaling->short_factor, ROPE_KEY_SHORT, err) ||
-         list_check(params, scaling->long_factor, ROPE_KEY_LONG, err))) {
-        return err->code;
-    }
-    if (scaling->freq_factors && list_check(params, scaling->freq_factors, ROPE_KEY_FREQ_FACTORS, err)) {
-        return err->code;
-    }
-    return far_check(params, scaling, err);
+    return lists_check(params, scaling, err) || far_check(params, scaling, err) ? err->code : PE_OK;
+}
+
+bool pe_rope_scaling_has(const struct rope_scaling *scaling, int key) {
+    return (scaling->given & ROPE_BIT(key)) != 0;
 }
 
 int pe_rope_scaling_type(const char *name) {
@@ -260,42 +333,32 @@ int pe_rope_scaling_type(const char *name) {
 }
 
 bool pe_rope_scaling_takes(int type, int key) {
-    return type_rows[type].takes >> key & 1;
+    return ((type_rows[type].takes | type_rows[type].needs) & ROPE_BIT(key)) != 0;
 }
 
 bool pe_rope_scaling_needs(int type, int key) {
-    return type_rows[type].needs >> key & 1;
+    return (type_rows[type].needs & ROPE_BIT(key)) != 0;
 }
 
-/* Proportional frequencies of 0 pass: all of the head is in the formula. */
 bool pe_rope_scaling_keeps_width(int type) {
-    return type == ROPE_TYPE_PROPORTIONAL;
+    return type_rows[type].keeps_width;
 }
 
 /* ---- Resolving ----------------------------------------------------------------------------------------- */
 
-static void resolve_real(struct rope_scaling *scaling, int key, double *member, double value) {
-    if (!(scaling->given & ROPE_BIT(key))) {
-        *member = value;
-        scaling->given |= ROPE_BIT(key);
-    }
-}
-
 void pe_rope_scaling_resolve(struct rope_scaling *scaling) {
-    if (scaling->rope_type == ROPE_TYPE_PROPORTIONAL) {
-        resolve_real(scaling, ROPE_KEY_FACTOR, &scaling->factor, 1);
+    uint64_t missing = type_rows[scaling->rope_type].usual & ~scaling->given;
+    for (int key = 0; key < ROPE_SCALING_N_FIELDS; key++) {
+        const struct pe_field *row = &pe_rope_scaling_fields[key];
+        void *member = (char *)scaling + row->offset;
+        if (!(missing & ROPE_BIT(key))) {
+            continue;
+        }
+        if (row->kind == PE_KIND_BOOL) {
+            *(bool *)member = usual_values[key] != 0;
+        } else {
+            *(double *)member = usual_values[key];
+        }
     }
-    if (scaling->rope_type == ROPE_TYPE_GGML) {
-        resolve_real(scaling, ROPE_KEY_FREQ_SCALE, &scaling->freq_scale, 1);
-        resolve_real(scaling, ROPE_KEY_EXT, &scaling->ext_factor, 0);
-        resolve_real(scaling, ROPE_KEY_ATTN, &scaling->attn_factor, 1);
-        resolve_real(scaling, ROPE_KEY_BETA_FAST, &scaling->beta_fast, 32);
-        resolve_real(scaling, ROPE_KEY_BETA_SLOW, &scaling->beta_slow, 1);
-    }
-    if (scaling->rope_type == ROPE_TYPE_YARN) {
-        resolve_real(scaling, ROPE_KEY_BETA_FAST, &scaling->beta_fast, 32);
-        resolve_real(scaling, ROPE_KEY_BETA_SLOW, &scaling->beta_slow, 1);
-        scaling->truncate = !(scaling->given & ROPE_BIT(ROPE_KEY_TRUNCATE)) || scaling->truncate;
-        scaling->given |= ROPE_BIT(ROPE_KEY_TRUNCATE);
-    }
+    scaling->given |= missing;
 }

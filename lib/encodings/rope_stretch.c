@@ -41,10 +41,11 @@ struct stretch {
 struct formula {
     void (*start)(struct stretch *stretch, struct pe_ladder *ladder); /* NULL = nothing */
     void (*rung)(const struct stretch *stretch, size_t i, struct pe_wide *turns);
+    struct pe_wide (*factor)(const struct rope_scaling *scaling); /* of sines and cosines; NULL = 1 */
 };
 
 static uint32_t ladder_width(const struct rope *params, int type) {
-    return (uint32_t)(type == ROPE_TYPE_PROPORTIONAL ? params->head_dim : pe_rope_width(params));
+    return (uint32_t)(pe_rope_scaling_keeps_width(type) ? params->head_dim : pe_rope_width(params));
 }
 
 static void divide(struct pe_wide *turns, double divisor) {
@@ -235,18 +236,6 @@ static void ggml_rung(const struct stretch *stretch, size_t i, struct pe_wide *t
     pe_wide_add(turns, turns, &kept);
 }
 
-static const struct formula formulas[ROPE_TYPE_COUNT] = {
-    [ROPE_TYPE_DEFAULT] = {0},
-    [ROPE_TYPE_LINEAR] = {.rung = linear_rung},
-    [ROPE_TYPE_NTK] = {.start = ntk_start},
-    [ROPE_TYPE_DYNAMIC] = {.start = dynamic_start},
-    [ROPE_TYPE_PROPORTIONAL] = {.rung = proportional_rung},
-    [ROPE_TYPE_YARN] = {.start = yarn_start, .rung = yarn_rung},
-    [ROPE_TYPE_LONGROPE] = {.rung = longrope_rung},
-    [ROPE_TYPE_LLAMA3] = {.rung = llama3_rung},
-    [ROPE_TYPE_GGML] = {.start = ggml_start, .rung = ggml_rung},
-};
-
 /* ---- The attention factor ------------------------------------------------------------------------------ */
 
 /* 0.1*weight*ln f + 1; 1 for f <= 1. */
@@ -285,11 +274,6 @@ static struct pe_wide quotient(const struct rope_scaling *scaling) {
     return above;
 }
 
-double pe_rope_scaling_quotient(const struct rope_scaling *scaling) {
-    struct pe_wide factor = quotient(scaling);
-    return pe_wide_nearest(&factor);
-}
-
 /* attn_factor, times 1 + 0.1*ln(1/freq_scale) where YaRN is mixed in. */
 static struct pe_wide ggml_factor(const struct rope_scaling *scaling) {
     const struct pe_wide one = pe_wide_of(1);
@@ -303,33 +287,47 @@ static struct pe_wide ggml_factor(const struct rope_scaling *scaling) {
     return factor;
 }
 
-static struct pe_wide attention_factor(const struct rope_scaling *scaling) {
-    if (scaling->given & ROPE_BIT(ROPE_KEY_ATTENTION)) {
-        return pe_wide_of(scaling->attention_factor);
-    }
-    if (scaling->rope_type == ROPE_TYPE_LONGROPE) {
-        return longrope_factor(scaling);
-    }
-    if (scaling->rope_type == ROPE_TYPE_GGML) {
-        return ggml_factor(scaling);
-    }
-    if (scaling->rope_type != ROPE_TYPE_YARN) {
-        return pe_wide_of(1);
-    }
-    if (scaling->mscale == 0 || scaling->mscale_all_dim == 0) {
-        return yarn_mscale(scaling->factor, 1);
-    }
-    return quotient(scaling);
+static struct pe_wide yarn_factor(const struct rope_scaling *scaling) {
+    bool both = scaling->mscale != 0 && scaling->mscale_all_dim != 0;
+    return both ? quotient(scaling) : yarn_mscale(scaling->factor, 1);
 }
 
-/* DeepSeek scales the softmax by the square of what it leaves out of sines and cosines. */
+/* DeepSeek scales the softmax by the square of what it leaves out of sines and cosines; 1 where there is no
+ * mscale_all_dim. */
 static double softmax_factor(const struct rope_scaling *scaling) {
-    if (scaling->rope_type != ROPE_TYPE_YARN) {
-        return 1;
-    }
     struct pe_wide m = yarn_mscale(scaling->factor, scaling->mscale_all_dim);
     pe_wide_mul(&m, &m, &m);
     return pe_wide_nearest(&m);
+}
+
+/* ---- The types ----------------------------------------------------------------------------------------- */
+
+ROPE_TYPES_KNOWN(10);
+
+static const struct formula formulas[ROPE_TYPE_COUNT] = {
+    [ROPE_TYPE_DEFAULT] = {0},
+    [ROPE_TYPE_LINEAR] = {.rung = linear_rung},
+    [ROPE_TYPE_NTK] = {.start = ntk_start},
+    [ROPE_TYPE_DYNAMIC] = {.start = dynamic_start},
+    [ROPE_TYPE_PROPORTIONAL] = {.rung = proportional_rung},
+    [ROPE_TYPE_YARN] = {.start = yarn_start, .rung = yarn_rung, .factor = yarn_factor},
+    [ROPE_TYPE_LONGROPE] = {.rung = longrope_rung, .factor = longrope_factor},
+    [ROPE_TYPE_LLAMA3] = {.rung = llama3_rung},
+    [ROPE_TYPE_GGML] = {.start = ggml_start, .rung = ggml_rung, .factor = ggml_factor},
+};
+
+double pe_rope_scaling_quotient(const struct rope_scaling *scaling) {
+    struct pe_wide factor = quotient(scaling);
+    return pe_wide_nearest(&factor);
+}
+
+/* One that is given wins. */
+static struct pe_wide attention_factor(const struct rope_scaling *scaling) {
+    const struct formula *formula = &formulas[scaling->rope_type];
+    if (pe_rope_scaling_has(scaling, ROPE_KEY_ATTENTION)) {
+        return pe_wide_of(scaling->attention_factor);
+    }
+    return formula->factor ? formula->factor(scaling) : pe_wide_of(1);
 }
 
 int pe_rope_scaling_fill(struct rope_plan *plan, const struct rope *params, struct pe_error *err) {

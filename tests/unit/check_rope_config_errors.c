@@ -98,11 +98,11 @@ static const struct wrong {
      "is missing, it tells how the rest is read"},
     {SCALED("\"type\":2"), "{}", TYPE, AT "rope_scaling.type", "must be a string"},
     {SCALED("\"rope_type\":\"lamma3\""), "{}", CHOICE, AT "rope_scaling.rope_type",
-     "must be default, linear, dynamic, proportional, yarn, longrope (su), llama3, mrope or ntk, got "
+     "must be one of default, linear, ntk, dynamic, proportional, yarn, longrope, llama3, mrope, su, got "
      "\"lamma3\""},
     {"{" GEMMA3 ",\"rope_parameters\":{\"full_attention\":{\"type\":\"x\"}}}",
      "{\"layer_type\":\"full_attention\"}", CHOICE, AT "rope_parameters.full_attention.type",
-     "must be default, linear, dynamic, proportional, yarn, longrope (su), llama3, mrope or ntk, got \"x\""},
+     "must be one of default, linear, ntk, dynamic, proportional, yarn, longrope, llama3, mrope, su, got \"x\""},
     /* members */
     {SCALED("\"type\":\"linear\""), "{}", MISSING, AT "rope_scaling.factor",
      "is missing, its rope_type needs it"},
