@@ -102,7 +102,8 @@ static const struct wrong {
      "\"lamma3\""},
     {"{" GEMMA3 ",\"rope_parameters\":{\"full_attention\":{\"type\":\"x\"}}}",
      "{\"layer_type\":\"full_attention\"}", CHOICE, AT "rope_parameters.full_attention.type",
-     "must be one of default, linear, ntk, dynamic, proportional, yarn, longrope, llama3, mrope, su, got \"x\""},
+     "must be one of default, linear, ntk, dynamic, proportional, yarn, longrope, llama3, mrope, su, got "
+     "\"x\""},
     /* members */
     {SCALED("\"type\":\"linear\""), "{}", MISSING, AT "rope_scaling.factor",
      "is missing, its rope_type needs it"},
