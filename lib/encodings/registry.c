@@ -14,7 +14,8 @@
     ROW(pe_learned)                                                                                          \
     ROW(pe_random)                                                                                           \
     ROW(pe_rope)                                                                                             \
-    ROW(pe_alibi)
+    ROW(pe_alibi)                                                                                            \
+    ROW(pe_t5)
 
 #define DECLARE(name) extern const struct pe_encoding name;
 ENCODINGS(DECLARE)

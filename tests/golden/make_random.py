@@ -33,7 +33,10 @@ for known_counter, known_key, known_words in KNOWN:
 
 def value(seed, position, column, distribution, std):
     p = position % 2**64
-    w = philox([p & WORD, p >> 32, column, 0], [seed & WORD, seed >> 32])
+    return of_words(philox([p & WORD, p >> 32, column, 0], [seed & WORD, seed >> 32]), distribution, std)
+
+
+def of_words(w, distribution, std):
     first, second = (w[1] << 32 | w[0]) >> 11, (w[3] << 32 | w[2]) >> 11
     if distribution == "uniform":
         return mpf(std) * sqrt(mpf(3)) * (2 * mpf(first) / 2**53 - 1)

@@ -81,6 +81,7 @@
     X(softmax)            \
     X(source)             \
     X(stop)               \
+    X(t5)                 \
     X(tables)             \
     X(tcp)                \
     X(tensor)
