@@ -196,8 +196,8 @@ fuzz:                           ## look for inputs that break a parser (FUZZ="ca
 
 # A script says in its first lines how it is called, `python3 tests/golden/make_x.py > FILE`, or it is run in its folder.
 golden:                         ## make the expected numbers of tests/golden again, by scripts that share no code with us
-	@$(PYTHON) -c 'import mpmath, numpy' 2>/dev/null || \
-	    { echo "golden: needs mpmath and numpy: apt-get install python3-mpmath python3-numpy"; exit 1; }
+	@$(PYTHON) -c 'import mpmath, numpy, torch' 2>/dev/null || \
+	    { echo "golden: needs mpmath, numpy and torch: apt-get install python3-mpmath python3-numpy python3-torch"; exit 1; }
 	@set -e; for script in tests/golden/make_*.py; do \
 	    call=$$(sed -n "s|^ *[^ ]*python3 \($$script.*\)|$(PYTHON) \1|p" $$script | head -n 1); \
 	    [ -n "$$call" ] || call="cd tests/golden && $(PYTHON) $${script##*/}"; \

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * With fl for one rounding to float32, d the width and e_i = 2i/d the exponents:
+ * With fl for one rounding to float32, d the width and e_i = 2i/d the exponents, tpow and texp the functions
+ * of PyTorch, see core/torch.h:
  *
- *     float32_pow           w_i = fl(1 / fl(fl(base)^fl(2i/d)))        1.0 / (base ** (arange(0, d,
- * 2).float() / d)) float32_exp           w_i = fl(exp(fl(2i * fl(-ln(base)/d))))    exp(arange(0, d,
- * 2).float() * (-log(base) / d)) bfloat16_positions    p rounded to bfloat16 first, w_i as for float32_pow
+ *     float32_pow           w_i = fl(1 / tpow(fl(base), fl(2i/d)))
+ *                           1.0 / (base ** (arange(0, d, 2).float() / d))
+ *     float32_exp           w_i = texp(fl(2i * fl(-ln(base)/d)))
+ *                           exp(arange(0, d, 2).float() * (-log(base) / d))
+ *     bfloat16_positions    p rounded to bfloat16 first, w_i as for float32_pow
  *     float16_positions     the same with float16
  *                           angle = fl(fl(p) * w_i)
  *     ggml                  s = fl(fl(base)^fl(-2/d)), theta_0 = fl(p), theta_i = fl(theta_(i-1) * s)
@@ -18,6 +21,7 @@
 #include "core/replay.h"
 
 #include "core/admit.h"
+#include "core/torch.h"
 
 #include <float.h>
 #include <math.h>
@@ -54,31 +58,24 @@ static float power(const struct pe_wide *log_base, float exponent) {
     return nearest(&wide);
 }
 
-static float exponential(float x) {
-    struct pe_wide wide = pe_wide_of((double)x);
-    pe_wide_exp(&wide, &wide);
-    return nearest(&wide);
-}
-
 static struct pe_wide log_of(double base) {
     struct pe_wide log = pe_wide_of(base);
     pe_wide_log(&log, &log);
     return log;
 }
 
-static float rate_of(enum pe_arithmetic arithmetic, const struct pe_replay_ladder *ladder,
-                     const struct pe_wide *log_base, size_t i) {
+static float rate_of(enum pe_arithmetic arithmetic, const struct pe_replay_ladder *ladder, double log_base,
+                     size_t i, size_t n) {
     float up = (float)(i * ladder->num);
     if (arithmetic == PE_ARITHMETIC_GGML) {
         return 1;
     }
     if (arithmetic == PE_ARITHMETIC_FLOAT32_EXP) {
-        float factor = (float)(-pe_wide_nearest(log_base) / (double)ladder->den);
-        float exponent = up * factor;
-        return exponential(exponent);
+        float factor = (float)(-log_base / (double)ladder->den);
+        return pe_torch_exp(up * factor);
     }
     float exponent = up / (float)ladder->den;
-    float raised = power(log_base, exponent);
+    float raised = pe_torch_pow((float)ladder->base, exponent, i, n);
     return ladder->upward ? raised : 1 / raised;
 }
 
@@ -94,17 +91,17 @@ int pe_replay_open(struct pe_replay *replay, enum pe_arithmetic arithmetic, floa
                        "is %g, which is infinite in float32, the arithmetic that was asked for",
                        ladder->base);
     }
-    /* ln(base) is a double's in the one formula, the other takes the base as float32 */
-    bool by_exp = arithmetic == PE_ARITHMETIC_FLOAT32_EXP;
-    const struct pe_wide log_base = log_of(by_exp ? ladder->base : (double)(float)ladder->base);
+    const struct pe_wide log = log_of(ladder->base), log_single = log_of((double)(float)ladder->base);
+    const double log_base = pe_wide_nearest(&log);
+    const size_t together = ladder->n_raised ? ladder->n_raised : n;
     *replay = (struct pe_replay){.arithmetic = arithmetic, .n = n, .rates = rates, .stretch = 1, .gain = 1};
     pe_turn_of(&replay->radian, &pe_wide_1_2pi);
-    replay->step = power(&log_base, -(float)ladder->num / (float)ladder->den);
+    replay->step = power(&log_single, -(float)ladder->num / (float)ladder->den);
     for (size_t i = 0; i < n; i++) {
         if (i % RATES_TOGETHER == 0 && pe_error_poll(err)) {
             return err->code;
         }
-        rates[i] = rate_of(arithmetic, ladder, &log_base, i);
+        rates[i] = rate_of(arithmetic, ladder, log_base, i, together);
     }
     return PE_OK;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * What deployed code computes in place of the exact angles: a replay of its float32 arithmetic, step by step,
- * so that one can see what a trained model really saw. No step depends on the C library: powers and
- * exponentials are rounded once from wide numbers, sines and cosines from the exact phase of the float32
- * angle. That is what the libraries of the deployed code aim at, and mostly reach.
+ * so that one can see what a trained model really saw. No step depends on the C library: frequencies are
+ * PyTorch's to the bit (core/torch.h), sines and cosines are rounded once from the exact phase of the float32
+ * angle, which is what PyTorch aims at; one in twenty of its own is the nearest number's neighbour.
  */
 #ifndef PE_REPLAY_H
 #define PE_REPLAY_H
@@ -39,7 +39,8 @@ struct pe_replay {
 struct pe_replay_ladder {
     double base;
     uint32_t num, den;
-    bool upward; /* base^(i*num/den), of float32_pow and of rounded positions */
+    bool upward;     /* base^(i*num/den), of float32_pow and of rounded positions */
+    size_t n_raised; /* elements of the tensor of exponents there, 0: n */
 };
 int pe_replay_open(struct pe_replay *replay, enum pe_arithmetic arithmetic, float *rates, size_t n,
                    const struct pe_replay_ladder *ladder, struct pe_error *err);

@@ -93,7 +93,8 @@ static const struct pe_field fields[] = {
          .doc = "ggml's arguments of rope, which say the base, the layout, the sections and the scaling."},
     [ROPE_ARITHMETIC] = {PE_FIELD(rope, arithmetic), .choices = pe_arithmetic_choices, .def = "exact",
                          .doc = "Exact, or angles replayed as deployed code computes them: what a trained "
-                                "model saw."},
+                                "model saw. Frequencies are PyTorch's to the bit, on CPUs with AVX2 and "
+                                "without MKL."},
 };
 
 bool pe_rope_given(const struct rope *params, int field) {

@@ -231,6 +231,7 @@ int pe_rope_replay_fill(struct rope_plan *plan, const struct rope *params, float
         return pe_rope_replay_ggml(plan, params, rates, err);
     }
     ladder.upward = type->upward;
+    ladder.n_raised = type->rate == proportional_rate ? pe_rope_scaling_turning(params, params->scaling) : 0;
     if (pe_replay_open(&plan->replay, (enum pe_arithmetic)params->arithmetic, rates, plan->n_pairs, &ladder,
                        err)) {
         return err->code;

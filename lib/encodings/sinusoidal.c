@@ -106,7 +106,8 @@ static const struct pe_field fields[] = {
          .doc = "The position (after scale and offset) whose vector is all zeros, as row padding_idx "
                 "of the tables of fairseq, M2M100 and NLLB; absent: no such row."},
     [FIELD_ARITHMETIC] = {PE_FIELD(sinusoidal, arithmetic), .choices = pe_arithmetic_choices, .def = "exact",
-                          .doc = "Exact, or replayed as deployed code computes: what a trained model saw."},
+                          .doc = "Exact, or replayed as deployed code computes: what a trained model saw. "
+                                 "Frequencies are PyTorch's to the bit, on CPUs with AVX2 and without MKL."},
 };
 
 /* What a plan holds: the columns, followed by one frequency per pair. */
@@ -153,7 +154,8 @@ static int make_plan(struct pe_plan_view *view, struct pe_error *err) {
     uint32_t w = (uint32_t)paired_width(params);
     uint32_t denominator = params->denominator == DENOMINATOR_HALF ? w : w - 2;
     bool halves = params->layout == LAYOUT_HALVES;
-    const struct pe_replay_ladder ladder = {params->base, w <= 2 ? 0 : 2, w <= 2 ? 1 : denominator, false};
+    const struct pe_replay_ladder ladder = {
+        .base = params->base, .num = w <= 2 ? 0 : 2, .den = w <= 2 ? 1 : denominator};
     plan->n_first = (w + 1) / 2;
     plan->n_second = w / 2;
     plan->second = halves ? plan->n_first : 1;

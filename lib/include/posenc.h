@@ -42,7 +42,7 @@ extern "C" {
 
 /* The version of the library, and of the numbers it makes: the second changes when any output bit may. */
 #define PE_VERSION          "0.2.0"
-#define PE_NUMERICS_VERSION 1
+#define PE_NUMERICS_VERSION 2
 PE_API const char *pe_version(void);
 
 /* ---- Encodings ---------------------------------------------------------------------------------------- */

@@ -3,16 +3,18 @@
 """What float32 code computes in place of exact angles: arithmetic_values.h and the folders arithmetic_* of ../cases/encode.
 Run it in this folder: /usr/bin/python3 make_arithmetic.py. The result is committed.
 
-The steps are numpy's float32, in the order of the deployed code; powers, exponentials, sines and cosines of float32 numbers
-have 60 decimal digits (mpmath) and one rounding, as no two C libraries agree on the last bit of theirs. numpy's own float32
-functions, and PyTorch's where it is installed, are held against them here: frequencies to 2 units of the last place, values
-to 1. The figures that were published for such tables are asserted by make_check.py.
+The frequencies are PyTorch's (make_torch.py), the steps behind them numpy's float32, in the order of the deployed code; what
+ggml raises, and sines and cosines of float32 numbers, have 60 decimal digits (mpmath) and one rounding, as no two C libraries
+agree on the last bit of theirs. numpy's own float32 functions are held against them here: frequencies to 3 units of the last
+place, values to 2, and PyTorch's values to 1. The figures that were published for such tables are asserted by make_check.py.
 """
 import math
 import os
 
+import make_torch
 import mpmath
 import numpy as np
+import torch
 
 from make_cases import case, tensor
 
@@ -35,13 +37,16 @@ def of(function, *values):
     return single(function(*[mpmath.mpf(float(v)) for v in values]))
 
 
+def raised(base, n, num, den):
+    return [F32(v) for v in make_torch.powers(base, n, num, den).numpy()]
+
+
 def power_rates(base, n, num, den):
-    return [F32(1) / of(mpmath.power, F32(base), F32(i * num) / F32(den)) for i in range(n)]
+    return [F32(1) / v for v in raised(base, n, num, den)]
 
 
 def exp_rates(base, n, num, den):
-    factor = F32(-math.log(base) / den)
-    return [of(mpmath.exp, F32(i * num) * factor) for i in range(n)]
+    return [F32(v) for v in make_torch.exp_rates(base, n, num, den)]
 
 
 def bfloat16(p):
@@ -116,19 +121,13 @@ def libraries():
     for base in (10000.0, 500000.0, 1e6):
         pow_rates, our_exp = power_rates(base, d // 2, 2, d), exp_rates(base, d // 2, 2, d)
         steps = np.arange(0, d, 2).astype(F32)
-        assert ulps(pow_rates, F32(1) / F32(base) ** (steps / F32(d))) <= 2
-        assert ulps(our_exp, np.exp(steps * F32(-math.log(base) / d))) <= 2
+        assert ulps(pow_rates, F32(1) / F32(base) ** (steps / F32(d))) <= 3
+        assert ulps(our_exp, np.exp(steps * F32(-math.log(base) / d))) <= 3
         table = positions[:, None] * np.array(pow_rates, F32)
         ours = np.array([points(row)[0] for row in table], F32)
         assert ulps(ours, np.cos(table)) <= 2, ulps(ours, np.cos(table))
-        try:
-            import torch
-        except ImportError:
-            continue
-        with_torch = 1.0 / (base ** (torch.arange(0, d, 2, dtype=torch.int64).float() / d))
-        assert ulps(pow_rates, with_torch.numpy()) <= 1
-        assert ulps(our_exp, torch.exp(torch.arange(0, d, 2).float() * (-math.log(base) / d)).numpy()) <= 1
         assert ulps(ours, torch.cos(torch.from_numpy(table)).numpy()) <= 1
+        with_torch = torch.tensor(np.array(pow_rates, F32))
         low, high, f, old = LLAMA3["low"], LLAMA3["high"], LLAMA3["f"], LLAMA3["context"]
         wave = 2 * math.pi / with_torch
         scaled = torch.where(wave > old / low, with_torch / f, with_torch)

@@ -84,7 +84,8 @@
     X(t5)                 \
     X(tables)             \
     X(tcp)                \
-    X(tensor)
+    X(tensor)             \
+    X(torch)
 /* clang-format on */
 
 #define SUITE_DECLARE(module) Suite *module##_suite(void);
