@@ -127,6 +127,8 @@ struct pe_encoding {
     struct pe_pairs (*pairs)(const struct pe_plan_view *view);
     /* Coordinates of a position; positions with one coordinate are taken, too. NULL: 1. */
     int (*axes)(const struct pe_plan_view *view);
+    /* Of what size the grid is along an axis, where the encoding was told; 0: any. NULL: any. */
+    size_t (*grid_size)(const struct pe_plan_view *view, int axis);
     /* cos and sin of the angles of some pairs at one position, with the attention factor. Cannot fail. */
     void (*angles)(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
                    const struct pe_angles *out);

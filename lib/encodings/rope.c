@@ -310,6 +310,7 @@ const struct pe_encoding pe_rope = {
     .shift = pe_rope_shift,
     .pairs = pe_rope_pairs,
     .axes = pe_rope_n_axes,
+    .grid_size = pe_rope_grid_size,
     .angles = pe_rope_angles,
     .frequencies = pe_rope_frequencies,
     .scale = scale,

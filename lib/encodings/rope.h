@@ -163,6 +163,7 @@ int pe_rope_fits(const struct pe_plan_view *view, const struct pe_positions *pos
                  double limit, struct pe_error *err);
 struct pe_pairs pe_rope_pairs(const struct pe_plan_view *view);
 int pe_rope_n_axes(const struct pe_plan_view *view);
+size_t pe_rope_grid_size(const struct pe_plan_view *view, int axis);
 void pe_rope_angles(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
                     const struct pe_angles *out);
 void pe_rope_encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,

@@ -156,6 +156,11 @@ int pe_rope_n_axes(const struct pe_plan_view *view) {
     return ((const struct rope_plan *)view->data)->axes;
 }
 
+size_t pe_rope_grid_size(const struct pe_plan_view *view, int axis) {
+    const struct rope_axes *axes = ((const struct rope *)view->params)->rope_axes;
+    return axes && axes->grid.n ? (size_t)axes->grid.v[axis] : 0;
+}
+
 /* ---- Angles -------------------------------------------------------------------------------------------- */
 
 /* NULL stays NULL. */

@@ -215,8 +215,27 @@ static int axes_read(struct rotate *op, const struct pe_tensor *x, const char *a
 
 /* ---- Positions ----------------------------------------------------------------------------------------- */
 
+/* Height and width in the other order turn everything, and all wrongly. */
+static int grid_check(const struct rotate *op, size_t columns, struct pe_error *err) {
+    const struct pe_encoding *row = pe_plan_row(op->plan);
+    const size_t image[2] = {op->time.n / columns, columns};
+    size_t told[2] = {0};
+    bool fits = true;
+    for (int i = 0; row->grid_size && i < 2; i++) {
+        told[i] = row->grid_size(pe_plan_view(op->plan), i);
+        fits = fits && (told[i] == 0 || told[i] == image[i]);
+    }
+    return fits ? PE_OK
+                : pe_fail(err, PE_ERR_CONFLICT, "embeddings",
+                          "are images of [%zu, %zu], but the grid of the encoding is [%zu, %zu]", image[0],
+                          image[1], told[0], told[1]);
+}
+
 /* The default positions of an image with two coordinates: rows and columns of its grid. */
 static int grid_make(struct pe_arena *arena, struct rotate *op, size_t columns, struct pe_error *err) {
+    if (grid_check(op, columns, err)) {
+        return err->code;
+    }
     double *list = pe_arena_array(arena, 2 * op->time.n, sizeof *list, err);
     if (!list) {
         return pe_error_at(err, "positions");

@@ -280,6 +280,8 @@ static const struct bad {
      "has shape [1, 1, 3] but the tokens need [2] or [1, 2], or [2, 3] or [1, 2, 3] with the 3 coordinates of each"},
     {"POST /v1/apply", "{\"encoding\":{\"type\":\"rope\",\"layout\":\"halves\",\"sections\":[1,1,1]},\"embeddings\":[[1,2,3,4,5,6]],\"positions\":[[[0,1,1,1,1]]]}", 400, "shape", "positions",
      "got shape [1, 1, 5], allowed are [T] and [B, T]; or [B, T, n], a row of n coordinates for each"},
+    {"POST /v1/apply", "{\"encoding\":{\"type\":\"rope\",\"layout\":\"halves\",\"rope_axes\":{\"frequencies\":\"period\",\"coordinates\":\"centered\",\"grid\":[2,1]}},\"embeddings\":[[[1,2,3,4],[1,2,3,4]]],\"axes\":\"hwd\"}", 400, "conflict", "embeddings",
+     "are images of [1, 2], but the grid of the encoding is [2, 1]"},
     {"POST /v1/check", "{\"encoding\":{\"type\":\"rope\",\"layout\":\"halves\",\"head_dim\":4,\"rope_axes\":{\"frequencies\":\"language\"}},\"cos\":[[1,1]],\"sin\":[[0,0]]}", 400, "missing", "positions",
      "is missing, rope takes rows of 2 coordinates here"},
     {"POST /v1/apply", "{\"encoding\":{\"type\":\"sinusoidal\"},\"embeddings\":[[1,2]],\"axes\":\"td\"}", 400, "conflict", "axes",
