@@ -170,6 +170,11 @@ static int yarn_check(const struct rope_scaling *scaling, struct pe_error *err) 
         return pe_fail(err, PE_ERR_UNSUPPORTED, "scaling.attention_factor",
                        "is not what ggml takes: give the field ggml with attn_factor in place of scaling");
     }
+    if (magnitude(1 / (float)scaling->factor) == 0) {
+        return pe_fail(err, PE_ERR_RANGE, "scaling.factor",
+                       "is %.17g, of which 1 + 0.1*ln(factor), by which ggml divides, is 0 in float32",
+                       scaling->factor);
+    }
     if (scaling->mscale != scaling->mscale_all_dim) {
         return pe_fail(err, PE_ERR_UNSUPPORTED, "scaling.mscale_all_dim",
                        "is %g, with arithmetic ggml it must be the same as mscale, %g",
@@ -178,15 +183,31 @@ static int yarn_check(const struct rope_scaling *scaling, struct pe_error *err) 
     return PE_OK;
 }
 
+#define BETA_LEAST 1e-20 /* 2^53/(2*pi*beta) is still a float */
+
+/* What float32 would divide by zero, or make infinite. */
+static int mix_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
+    if ((float)pe_rope_base(params) <= 1) {
+        return pe_fail(err, PE_ERR_RANGE, "base",
+                       "is %.17g, which is 1 in float32: all wavelengths are the same", pe_rope_base(params));
+    }
+    for (int slow = 0; slow < 2; slow++) {
+        bool given = pe_rope_scaling_has(scaling, slow ? ROPE_KEY_BETA_SLOW : ROPE_KEY_BETA_FAST);
+        double beta = slow ? scaling->beta_slow : scaling->beta_fast;
+        if (given && beta < BETA_LEAST) {
+            return pe_fail(err, PE_ERR_RANGE, slow ? "scaling.beta_slow" : "scaling.beta_fast",
+                           "is %g, with arithmetic ggml it must be at least %g", beta, BETA_LEAST);
+        }
+    }
+    return PE_OK;
+}
+
 int pe_rope_replay_ggml_check(const struct rope *params, struct pe_error *err) {
     const struct rope_scaling *scaling = params->scaling;
     bool yarn = scaling && scaling->rope_type == ROPE_TYPE_YARN;
     bool mixes = yarn || (scaling && scaling->rope_type == ROPE_TYPE_GGML && scaling->ext_factor != 0);
-    if (mixes && (float)pe_rope_base(params) <= 1) {
-        return pe_fail(err, PE_ERR_RANGE, "base",
-                       "is %.17g, which is 1 in float32: all wavelengths are the same", pe_rope_base(params));
-    }
-    return yarn ? yarn_check(scaling, err) : PE_OK;
+    return (mixes && mix_check(params, scaling, err)) || (yarn && yarn_check(scaling, err)) ? err->code
+                                                                                            : PE_OK;
 }
 
 /* ---- The plan ------------------------------------------------------------------------------------------ */

@@ -158,10 +158,11 @@ static double list_decades(const struct rope *params, const struct rope_scaling 
     return 9;
 }
 
-/* And freq_scale is from 1e-6. */
+/* And freq_scale, which is 1 where it is not given. */
 static double ggml_decades(const struct rope *params, const struct rope_scaling *scaling) {
     (void)params;
-    return (scaling->freq_factors ? 9 : 0) + (pe_rope_scaling_has(scaling, ROPE_KEY_FREQ_SCALE) ? 6 : 0);
+    double scale = pe_rope_scaling_has(scaling, ROPE_KEY_FREQ_SCALE) ? scaling->freq_scale : 1;
+    return (scaling->freq_factors ? 9 : 0) - fmin(log10(scale), 0);
 }
 
 /* ---- The types ----------------------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include "suites.h"
 
 #include <math.h>
+#include <string.h>
 
 static struct call_ground ground;
 
@@ -388,6 +389,33 @@ START_TEST(vectors_of_several_coordinates) {
 }
 END_TEST
 
+/* A default that is said, as the echoed encoding does, changes nothing. */
+START_TEST(a_default_that_is_said) {
+    static const char *const settings[] = {"head_dim",
+                                           "8",
+                                           "layout",
+                                           "halves",
+                                           "base",
+                                           "1e300",
+                                           "scaling.rope_type",
+                                           "ggml",
+                                           "scaling.attn_factor",
+                                           "2",
+                                           "scaling.freq_scale",
+                                           "1",
+                                           NULL,
+                                           NULL};
+    struct pe_error err = {0};
+    struct pe_arena *arena = pe_arena_open(1 << 20, NULL, &err);
+    const char *without[PE_COUNT(settings)];
+    memcpy(without, settings, sizeof settings);
+    without[10] = NULL;
+    pe_plan_close(plan_open(arena, without));
+    pe_plan_close(plan_open(arena, settings));
+    pe_arena_close(arena);
+}
+END_TEST
+
 /* An encoding without parameters that are objects, and one coordinate too many. */
 START_TEST(members_of_numbers) {
     struct pe_error err = {0};
@@ -409,6 +437,7 @@ Suite *rope_errors_suite(void) {
     tcase_add_loop_test(tests, bad_requests, 0, (int)PE_COUNT(bad));
     tcase_add_test(tests, widths_that_differ);
     tcase_add_test(tests, vectors_of_several_coordinates);
+    tcase_add_test(tests, a_default_that_is_said);
     tcase_add_test(tests, members_of_numbers);
     return suite;
 }

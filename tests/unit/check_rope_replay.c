@@ -155,6 +155,14 @@ START_TEST(what_is_not_known) {
          PE_ERR_RANGE, "base", "which is 1 in float32"},
         {"layout=halves head_dim=4 arithmetic=float32_pow base=1e36 scaling.rope_type=ntk scaling.factor=1e6",
          PE_ERR_RANGE, "base", "infinite in float32"},
+        {YARN "ggml scaling.beta_fast=1e-300", PE_ERR_RANGE, "scaling.beta_fast",
+         "is 1e-300, with arithmetic ggml it must be at least 1e-20"},
+        {"layout=halves head_dim=4 arithmetic=ggml scaling.rope_type=ggml scaling.ext_factor=1 "
+         "scaling.beta_slow=1e-30 scaling.original_max_position_embeddings=64",
+         PE_ERR_RANGE, "scaling.beta_slow", "is 1e-30, with arithmetic ggml it must be at least 1e-20"},
+        {"layout=halves head_dim=4 arithmetic=ggml scaling.rope_type=yarn scaling.factor=4.5399911e-05 "
+         "scaling.original_max_position_embeddings=64",
+         PE_ERR_RANGE, "scaling.factor", "by which ggml divides, is 0 in float32"},
     };
     int code = try_plan(all[_i].params);
     ck_assert_msg(code == all[_i].code && strcmp(err.path, all[_i].path) == 0 &&
@@ -171,6 +179,6 @@ Suite *rope_replay_suite(void) {
     tcase_add_loop_test(tests, values_have_the_bits_of_the_steps, 0, PARTS);
     tcase_add_loop_test(tests, sections_of_ggml, 0, 2);
     tcase_add_test(tests, ggml_in_its_own_words);
-    tcase_add_loop_test(tests, what_is_not_known, 0, 11);
+    tcase_add_loop_test(tests, what_is_not_known, 0, 14);
     return suite;
 }
