@@ -123,21 +123,31 @@ int64_t pe_rope_width(const struct rope *params) {
 
 /* ---- Checking ------------------------------------------------------------------------------------------ */
 
+/* rotary_dim and a part of the head, wherever that is said, are the same thing twice. */
+static int part_check(const struct rope *params, struct pe_error *err) {
+    const struct rope_scaling *scaling = params->scaling;
+    bool whole = scaling && pe_rope_scaling_keeps_width(scaling->rope_type);
+    double outer = params->partial_rotary_factor, inner = scaling ? scaling->partial_rotary_factor : 0;
+    double part = whole ? 1 : outer != 0 ? outer : inner;
+    int64_t turns = (int64_t)(part * (double)params->head_dim);
+    if (!params->rotary_dim || part == 0 || params->rotary_dim == turns) {
+        return PE_OK;
+    }
+    if (whole) {
+        return pe_fail(err, PE_ERR_CONFLICT, "rotary_dim",
+                       "is %lld, but this rope_type is of the whole head, %lld",
+                       (long long)params->rotary_dim, (long long)params->head_dim);
+    }
+    return pe_fail(err, PE_ERR_CONFLICT, "rotary_dim",
+                   "is %lld, but partial_rotary_factor %g of head_dim %lld is %lld",
+                   (long long)params->rotary_dim, part, (long long)params->head_dim, (long long)turns);
+}
+
 static int width_check(const struct rope *params, struct pe_error *err) {
     int64_t width = pe_rope_width(params);
     const char *field = params->rotary_dim          ? "rotary_dim"
                         : width == params->head_dim ? "head_dim"
                                                     : "partial_rotary_factor";
-    bool part = !params->scaling ||
-                !pe_rope_scaling_keeps_width(((const struct rope_scaling *)params->scaling)->rope_type);
-    if (params->rotary_dim && params->partial_rotary_factor != 0 && part &&
-        params->rotary_dim != (int64_t)(params->partial_rotary_factor * (double)params->head_dim)) {
-        return pe_fail(err, PE_ERR_CONFLICT, "rotary_dim",
-                       "is %lld, but partial_rotary_factor %g of head_dim %lld is %lld",
-                       (long long)params->rotary_dim, params->partial_rotary_factor,
-                       (long long)params->head_dim,
-                       (long long)(params->partial_rotary_factor * (double)params->head_dim));
-    }
     if (width > params->head_dim) {
         return pe_fail(err, PE_ERR_RANGE, field, "is %lld, allowed is at most head_dim, %lld",
                        (long long)width, (long long)params->head_dim);
@@ -207,8 +217,8 @@ static int adopt(void *data, struct pe_error *err) {
 
 static int check(const void *data, struct pe_error *err) {
     const struct rope *params = data;
-    if (width_check(params, err) || sections_check(params, err) || one_of_check(params, err) ||
-        (params->scaling && pe_rope_scaling_check(params, err)) ||
+    if (part_check(params, err) || width_check(params, err) || sections_check(params, err) ||
+        one_of_check(params, err) || (params->scaling && pe_rope_scaling_check(params, err)) ||
         (params->rope_axes && pe_rope_axes_check(params, err)) || pe_rope_replay_check(params, err)) {
         return err->code;
     }

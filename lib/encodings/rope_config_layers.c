@@ -23,6 +23,24 @@ static bool has_prefix(const struct rope_reading *reading, const char *prefix) {
     return false;
 }
 
+/* Is there anything below this prefix, be it null? */
+static bool has_below(const struct rope_reading *reading, const char *prefix) {
+    for (size_t i = 0; i < reading->config->n; i++) {
+        if (strncmp(reading->config->items[i].key, prefix, strlen(prefix)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Where an object is read, anything else is not passed over. Its members are items of their own. */
+static int object_check(const struct rope_reading *reading, const char *key, struct pe_error *err) {
+    const struct pe_config_item *item = pe_rope_config_find(reading, "", key);
+    return item && item->kind != PE_CONFIG_EMPTY
+               ? pe_rope_config_fail(item, PE_ERR_TYPE, err, "must be an object")
+               : PE_OK;
+}
+
 /* ---- The model ----------------------------------------------------------------------------------------- */
 
 int pe_rope_config_family(struct rope_reading *reading, struct pe_error *err) {
@@ -31,6 +49,9 @@ int pe_rope_config_family(struct rope_reading *reading, struct pe_error *err) {
     struct pe_config_item *outer = pe_rope_config_find(reading, "", "model_type");
     struct pe_config_item *inner = pe_rope_config_find(reading, "text_config.", "model_type");
     struct pe_config_item *item = inner ? inner : outer;
+    if (object_check(reading, "text_config", err)) {
+        return err->code;
+    }
     reading->within = nested ? "text_config." : "";
     if (!item) {
         return pe_fail(err, PE_ERR_MISSING, "hf_config.model_type",
@@ -134,6 +155,9 @@ static int scaling_find(struct rope_reading *reading, struct pe_error *err) {
 int pe_rope_config_layer(struct rope_reading *reading, const char *type, struct pe_error *err) {
     const struct rope_layer *layers = reading->family->layers;
     struct names differing = {.n = 0}, any = {.n = 0};
+    if (object_check(reading, "rope_parameters", err) || object_check(reading, "rope_scaling", err)) {
+        return err->code;
+    }
     names_within(&differing, reading);
     bool by_type = differing.n > 0;
     for (int i = 0; i < 2; i++) {
@@ -156,6 +180,8 @@ int pe_rope_config_layer(struct rope_reading *reading, const char *type, struct 
     if (!by_type) {
         return scaling_find(reading, err);
     }
+    char path[ROPE_CONFIG_PATH];
     snprintf(reading->scaling, sizeof reading->scaling, "rope_parameters.%.63s.", type);
-    return PE_OK;
+    snprintf(path, sizeof path, "%s%s", reading->within, reading->scaling);
+    return has_below(reading, path) ? PE_OK : layer_fail(names, type, err); /* a name that is cut is none */
 }

@@ -71,7 +71,8 @@ enum pe_config_kind {
     PE_CONFIG_NUMBER,
     PE_CONFIG_TEXT,
     PE_CONFIG_NUMBERS, /* a list of numbers: float64 [n] */
-    PE_CONFIG_OTHER    /* an empty object, or another list */
+    PE_CONFIG_OTHER,   /* another list, or an object that is nested too deeply */
+    PE_CONFIG_EMPTY    /* an object without members */
 };
 struct pe_config_item {
     const char *key;

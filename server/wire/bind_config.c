@@ -59,7 +59,9 @@ static void take_leaf(struct flat *flat, const char *path, const json_t *value) 
     struct pe_config_item *item = &flat->config.items[flat->config.n++];
     *item = (struct pe_config_item){.kind = PE_CONFIG_OTHER};
     item->key = path;
-    if (json_is_null(value)) {
+    if (json_is_object(value) && json_object_size(value) == 0) {
+        item->kind = PE_CONFIG_EMPTY;
+    } else if (json_is_null(value)) {
         item->kind = PE_CONFIG_NULL;
     } else if (json_is_boolean(value)) {
         item->kind = PE_CONFIG_BOOL;
@@ -76,12 +78,18 @@ static void take_leaf(struct flat *flat, const char *path, const json_t *value) 
     }
 }
 
+/* Would it be taken for a path, or for none? Then it stands in quotes, and no member is found by it. */
+static bool is_misleading(const char *key) {
+    return !key[0] || strchr(key, '.') || strchr(key, '"');
+}
+
 /* The path of a member, as long as it may be: a name that is cut may be another's. */
 static const char *path_of(struct flat *flat, const char *path, const char *key) {
-    size_t size = strlen(path) + strlen(key) + 2;
+    const char *quote = is_misleading(key) ? "\"" : "";
+    size_t size = strlen(path) + strlen(key) + 4;
     char *longer = pe_arena_alloc(flat->arena, size, flat->err);
     if (longer) {
-        snprintf(longer, size, "%s%s%s", path, path[0] ? "." : "", key);
+        snprintf(longer, size, "%s%s%s%s%s", path, path[0] ? "." : "", quote, key, quote);
     }
     return longer;
 }
