@@ -10,6 +10,7 @@
 
 /* clang-format off */
 #define SUITES(X)         \
+    X(alibi)              \
     X(apply)              \
     X(arena)              \
     X(arithmetic)         \
