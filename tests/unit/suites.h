@@ -62,6 +62,7 @@
     X(reports_length)     \
     X(reports_padding)    \
     X(reports_precision)  \
+    X(reports_relative_bias) \
     X(reports_rotary)     \
     X(reports_scaling)    \
     X(reports_width)      \
