@@ -105,7 +105,7 @@ struct rope {
     struct rope_scaling adopted; /* what hf_config or ggml becomes */
 };
 
-enum { ROPE_LAYOUT_HALVES = 1, ROPE_LAYOUT_INTERLEAVED };
+enum { ROPE_LAYOUT_HALVES = PE_ROTARY_HALVES, ROPE_LAYOUT_INTERLEAVED = PE_ROTARY_INTERLEAVED };
 enum { ROPE_COUNTERCLOCKWISE = 1, ROPE_CLOCKWISE };
 enum { ROPE_CONTIGUOUS = 1, ROPE_INTERLEAVED };
 

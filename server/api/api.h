@@ -20,9 +20,14 @@ struct api_common {
     struct pe_ints shape;   /* of a raw body */
     int body_dtype;         /* of a raw body */
 };
+
 extern const struct pe_field api_common_fields[];
 extern const size_t api_common_n_fields;     /* without those of a raw body, which come last */
 extern const size_t api_common_n_fields_raw; /* with them */
+
+/* As what rotary encodings turn a vector. */
+enum api_role { API_ROLE_QUERY = 1, API_ROLE_KEY };
+extern const struct pe_choice api_roles[];
 
 #define API_MAX_PLANS 2
 

@@ -15,13 +15,6 @@ struct apply_request {
     int role;
 };
 
-enum { ROLE_QUERY = 1, ROLE_KEY };
-static const struct pe_choice roles[] = {
-    {"query", ROLE_QUERY, "as queries turn"},
-    {"key", ROLE_KEY, "as keys turn, which differs for xPos"},
-    {0},
-};
-
 static const struct pe_choice scales[] = {
     {"sqrt_d_model", PE_EMBEDDING_SCALE_SQRT_D_MODEL, "the square root of the width, as Vaswani et al. do"},
     {0},
@@ -40,7 +33,7 @@ static const struct pe_field fields[] = {
                                            "heads, as bthd or bhtd; or h and w for the "
                                            "rows and columns of images, as bhwd [td, btd]"},
     {PE_FIELD(apply_request, inverse), .def = "false", .doc = "rotary: turn back"},
-    {PE_FIELD(apply_request, role), .choices = roles,
+    {PE_FIELD(apply_request, role), .choices = api_roles,
      .doc = "rotary: whether these are queries or keys [query]"},
 };
 enum { FIELD_POSITIONS = 2, FIELD_SCALE };
@@ -72,7 +65,7 @@ static int apply_open(struct task *task, struct pe_error *err) {
         .dtype = task_dtype(task),
         .axes = request->axes,
         .inverse = request->inverse,
-        .keys = request->role == ROLE_KEY,
+        .keys = request->role == API_ROLE_KEY,
     };
     struct pe_tensor out;
     if (pe_apply_open(task->arena, &task->work, &out, &args, err)) {

@@ -16,13 +16,6 @@ struct check_request {
     double rtol, atol;
 };
 
-enum { ROLE_QUERY = 1, ROLE_KEY };
-static const struct pe_choice roles[] = {
-    {"query", ROLE_QUERY, "the angles of queries"},
-    {"key", ROLE_KEY, "the angles of keys, which differ for xPos"},
-    {0},
-};
-
 static const struct pe_field fields[] = {
     {PE_FIELD(check_request, encoding), .flags = PE_FIELD_REQUIRED, .doc = "what the table should be"},
     {PE_FIELD(check_request, tensor), .shape = "[T, D] or [B, T, D]",
@@ -34,7 +27,8 @@ static const struct pe_field fields[] = {
      .doc = "rotary: the cosines, then the sines"},
     {PE_FIELD(check_request, complex), .shape = "[T, rotary_dim/2, 2]", .doc = "rotary: cos + i sin"},
     {PE_FIELD(check_request, positions), .doc = "one per row, shared by the batch or [B, T]; default 0..T-1"},
-    {PE_FIELD(check_request, role), .choices = roles, .doc = "rotary: whether for queries or keys [query]"},
+    {PE_FIELD(check_request, role), .choices = api_roles,
+     .doc = "rotary: whether for queries or keys [query]"},
     {PE_FIELD(check_request, rtol), .min = 0, .max = 1e300,
      .doc =
          "allowed is atol + rtol*|exact| [by the table's type: float64 1e-7, float32 1.3e-6, float16 1e-3, "
@@ -252,7 +246,7 @@ static int check_open(struct task *task, struct pe_error *err) {
         .sin = request->sin,
         .packed = request->packed,
         .as_complex = request->complex,
-        .keys = request->role == ROLE_KEY,
+        .keys = request->role == API_ROLE_KEY,
         .rtol = pe_field_given(fields, &fields[FIELD_RTOL], request) ? &request->rtol : NULL,
         .atol = pe_field_given(fields, &fields[FIELD_ATOL], request) ? &request->atol : NULL,
     };

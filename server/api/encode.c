@@ -26,19 +26,13 @@ static const struct pe_choice forms[] = {
     {"complex", PE_TRIG_COMPLEX, "complex [T, rotary_dim/2, 2]: cos + i sin"},
     {0},
 };
-enum { ROLE_QUERY = 1, ROLE_KEY };
-static const struct pe_choice roles[] = {
-    {"query", ROLE_QUERY, "the angles of queries"},
-    {"key", ROLE_KEY, "the angles of keys, which differ for xPos"},
-    {0},
-};
-
 static const struct pe_field fields[] = {
     {PE_FIELD(encode_request, encoding), .flags = PE_FIELD_REQUIRED, .doc = "the encoding"},
     {PE_FIELD(encode_request, positions), .flags = PE_FIELD_REQUIRED, .doc = "the positions to encode"},
     {PE_FIELD(encode_request, trig_form), .choices = forms,
      .doc = "rotary: how cosines and sines are given [half]"},
-    {PE_FIELD(encode_request, role), .choices = roles, .doc = "rotary: whether for queries or keys [query]"},
+    {PE_FIELD(encode_request, role), .choices = api_roles,
+     .doc = "rotary: whether for queries or keys [query]"},
 };
 
 struct encode_rows {
@@ -199,7 +193,7 @@ static int rotary_open(struct task *task, const struct pe_plan *plan, struct pe_
                                   .plan = plan,
                                   .positions = &request->positions,
                                   .form = form,
-                                  .keys = request->role == ROLE_KEY,
+                                  .keys = request->role == API_ROLE_KEY,
                                   .dtype = task_dtype(task)};
     bool large, one = form == PE_TRIG_PACKED || form == PE_TRIG_COMPLEX;
     size_t items = pe_rotary_row_items(&(struct pe_rotary_rows){.plan = plan, .form = form});

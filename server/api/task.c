@@ -9,6 +9,12 @@
 
 #include <string.h>
 
+const struct pe_choice api_roles[] = {
+    {"query", API_ROLE_QUERY, "as queries turn"},
+    {"key", API_ROLE_KEY, "as keys turn, which differs for xPos"},
+    {0},
+};
+
 const struct pe_field api_common_fields[] = {
     {PE_FIELD(api_common, dtype), .choices = pe_dtype_choices,
      .doc = "element type of the result; default: that of the posted tensor, else float32"},
