@@ -11,9 +11,16 @@
  *     halves        (i, i + d/2)     Llama as Hugging Face has it, GPT-NeoX, Mistral, Qwen, Gemma, Phi
  *     interleaved   (2i, 2i + 1)     RoFormer, GPT-J, Llama as Meta has it, DeepSeek
  *
- * Here are the parameters and what they may be; rope_turn.c turns. Scalings for long contexts are rows of
- * rope_scaling.c. Several coordinates turn pairs of their own:
- * `sections` of M-RoPE (text, height, width), or the axes of an image (rope_axes.c).
+ * Several coordinates may turn pairs of their own: `sections` of M-RoPE (text, height, width), or the axes of
+ * an image. Here are the parameters and what they may be. The rest is one encoding, too, and has a file a
+ * subject, which share rope.h:
+ *
+ *     rope_turn.c                    the plan, and the angles at a position
+ *     rope_scaling.c, _formulas.c    longer contexts: what a configuration may say, and what it means
+ *     rope_axes.c                    the axes of images
+ *     rope_replay.c, _ggml.c         the float32 steps of deployed code in place of the exact angles
+ *     rope_config.c, _layers.c, _scaling.c, rope_family.c    a model's config.json as fields
+ *     rope_ggml.c, rope_adopt.c      ggml's arguments as fields, and what both need for that
  */
 #include "encodings/rope.h"
 

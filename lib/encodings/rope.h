@@ -183,7 +183,7 @@ bool pe_rope_scaling_needs(int type, int key);
 bool pe_rope_scaling_keeps_width(int type);
 void pe_rope_scaling_resolve(struct rope_scaling *scaling);
 
-/* rope_stretch.c: the frequencies of one axis, and the plan's facts */
+/* rope_scaling_formulas.c: the frequencies of one axis, and the plan's facts */
 int pe_rope_scaling_fill(struct rope_plan *plan, const struct rope *params, struct pe_error *err);
 /* The attention factor that mscale and mscale_all_dim make, both above 0. */
 double pe_rope_scaling_quotient(const struct rope_scaling *scaling);

@@ -9,8 +9,8 @@
  * 0, 1)), low, high as YaRN has them for n_ctx_orig, beta_fast and beta_slow, rounded outwards; sines and
  * cosines are times attn_factor * (1 + 0.1*ln(1/freq_scale))
  *
- * Those numbers are the scaling of rope_type ggml (rope_scaling.c, rope_stretch.c), unless they say nothing.
- * The mode is the layout of the pairs, and how sections share them out.
+ * Those numbers are the scaling of rope_type ggml (rope_scaling.c, rope_scaling_formulas.c), unless they say
+ * nothing. The mode is the layout of the pairs, and how sections share them out.
  */
 #include "encodings/rope.h"
 

@@ -2,7 +2,7 @@
  *
  * How the frequencies of rope are stretched for contexts longer than those of the training: the parameters,
  * as models' own configurations name them, which of them a type takes and needs, and what they may be. The
- * formulas are in rope_stretch.c.
+ * formulas are in rope_scaling_formulas.c.
  */
 #include "encodings/rope.h"
 
