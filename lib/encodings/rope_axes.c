@@ -3,10 +3,10 @@
  * rope over the axes of an image: each of n axes turns its share of the pairs, axis after axis, by its own
  * coordinate. With m = rotary_dim/2/n pairs for an axis and j < m, the angle per unit of coordinate is
  *
- *     language   base^(-j/m)                        Qwen2-VL's image tower, axial rotary-embedding-torch
- * (lang) shared     base^(-(n*j + axis)/(n*m))         Pixtral: one ladder, of which each axis takes every
- * n-th rung pixel      pi * (1 + j*(max_freq/2 - 1)/(m - 1))   rotary-embedding-torch (pixel), EVA in timm
- *     period     2*pi * base^(-j/m)                 DINOv3, with base 100
+ *     language   base^(-j/m)                              Qwen2-VL's images, rotary-embedding-torch (lang)
+ *     shared     base^(-(n*j + axis)/(n*m))               Pixtral: each axis takes every n-th rung of one
+ *     pixel      pi * (1 + j*(max_freq/2 - 1)/(m - 1))    rotary-embedding-torch (pixel), EVA in timm
+ *     period     2*pi * base^(-j/m)                       DINOv3, with base 100
  *
  * and the coordinate of row or column p out of N, for which the grid has to be known but for the first,
  *

@@ -4,9 +4,9 @@
  * the file becomes the fields of the encoding, by the rows of rope_family.c; the scaling is
  * rope_config_scaling.c's.
  *
- *     rope_parameters       the scaling, the base and the part that turns; perhaps one such object a type of
- * layer rope_scaling          the same under its older name, without the base text_config           all of
- * it, in models that see or hear, too
+ *     rope_parameters    the scaling, the base and the part that turns; perhaps one such object a layer_type
+ *     rope_scaling       the same under its older name, without the base
+ *     text_config        all of it, in models that see or hear, too
  *
  * A key is marked as used where its value took part, and the reply lists the others, so that what was not
  * understood is seen. Fields of the request that say the same are fine, and a conflict where they differ.

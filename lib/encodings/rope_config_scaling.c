@@ -6,8 +6,8 @@
  *     yarn, longrope    factor, else max_position_embeddings / original_max_position_embeddings
  *     dynamic           max_position_embeddings is the context of the training, whatever else is said
  *     all               original_max_position_embeddings may be beside; it is never guessed
- *     yarn              mscale and mscale_all_dim count when both are there; mscale_all_dim scales the
- * softmax of DeepSeek alone, elsewhere the two are their quotient, an attention factor
+ *     yarn              mscale and mscale_all_dim count when both are there: their quotient is an attention
+ *                       factor, but of DeepSeek alone mscale_all_dim scales the softmax
  *
  * Members that the type does not use are left to the reply's list of ignored keys.
  */

@@ -5,9 +5,11 @@
  *
  *     extrap = p * freq_base^(-2i/d) / ff_i,     interp = freq_scale * extrap
  *     e = 0     the angle is interp, sines and cosines are times attn_factor
- *     else      interp * (1 - m_i) + extrap * m_i,     m_i = e * (1 - clip((i - low)/max(0.001, high - low),
- * 0, 1)), low, high as YaRN has them for n_ctx_orig, beta_fast and beta_slow, rounded outwards; sines and
- * cosines are times attn_factor * (1 + 0.1*ln(1/freq_scale))
+ *     else      the angle is interp * (1 - m_i) + extrap * m_i,
+ *               m_i = e * (1 - clip((i - low)/max(0.001, high - low), 0, 1)),
+ *               sines and cosines are times attn_factor * (1 + 0.1*ln(1/freq_scale))
+ *
+ * with low and high as YaRN has them for n_ctx_orig, beta_fast and beta_slow, rounded outwards.
  *
  * Those numbers are the scaling of rope_type ggml (rope_scaling.c, rope_scaling_formulas.c), unless they say
  * nothing. The mode is the layout of the pairs, and how sections share them out.

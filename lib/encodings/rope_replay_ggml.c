@@ -7,9 +7,11 @@
  *     linear         freq_scale = 1/f
  *     ntk            the base is that of transformers, as one gives it to llama.cpp by hand
  *     proportional   freq_scale = 1/f; freq_factors 1 for the pairs that turn, 1e30 beyond, which the
- * converter stores beside the weights yarn           freq_scale = 1/f, ext_factor = 1, attn_factor = m/(1 +
- * 0.1*ln(1/freq_scale)), m = 1 where mscale and mscale_all_dim are the same, else 1 + 0.1*ln(1/freq_scale),
- * and 1 for f <= 1 longrope       freq_factors = the list; attn_factor = transformers' attention factor
+ *                    converter stores beside the weights
+ *     yarn           freq_scale = 1/f, ext_factor = 1, attn_factor = m/(1 + 0.1*ln(1/freq_scale)),
+ *                    m = 1 where mscale and mscale_all_dim are the same, else 1 + 0.1*ln(1/freq_scale),
+ *                    and 1 for f <= 1
+ *     longrope       freq_factors = the list; attn_factor = transformers' attention factor
  *     llama3         freq_factors 1, f, or 1/((1-s)/f + s), of the converter
  *     ggml           the arguments themselves
  *
