@@ -8,12 +8,12 @@
 #include "encodings/rope.h"
 
 /* Layers of one type: the key of their base, whether rope_scaling is for them, and the key of their width
- * where it is not that of the others (NULL). */
+ * where it is not that of the others (NULL). `still`: they have no positions, as nothing turns. */
 struct rope_layer {
     const char *type, *base;
     double default_base;
     bool null_is_first; /* a base of null is that of the first row of layers */
-    bool scaled;
+    bool scaled, still;
     const char *head_dim;
     double default_head;
 };
@@ -34,13 +34,15 @@ struct rope_family {
     const char *multiplier; /* the scale of the softmax itself */
     const char *longrope;   /* what its configurations once called longrope, beside su */
     bool scales_softmax;    /* mscale_all_dim does, as DeepSeek's code has it */
-    bool needs_parameters;  /* without rope_parameters it cannot be told what the layers do */
+    bool needs_parameters; /* where none are said, its class has a scaling of its own, which is not guessed */
+    const char *other;     /* a flag: positions are encoded in another way */
+    const char *alike;     /* where this is null, layers do not differ, and all turn */
     struct rope_layer layers[2];
 };
 
 const struct rope_family *pe_rope_family_find(const char *model_type);
-/* All of them, by commas. */
-const char *pe_rope_family_names(char *out, size_t size);
+/* Those that begin with the same letter, by commas; "" where there are none. */
+const char *pe_rope_family_names(const char *model_type, char *out, size_t size);
 
 #define ROPE_CONFIG_PATH 200
 

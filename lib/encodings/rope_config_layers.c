@@ -43,6 +43,31 @@ static int object_check(const struct rope_reading *reading, const char *key, str
 
 /* ---- The model ----------------------------------------------------------------------------------------- */
 
+static int family_fail(const struct pe_config_item *item, struct pe_error *err) {
+    char path[ROPE_CONFIG_PATH], names[340];
+    snprintf(path, sizeof path, "hf_config.%s", item->key);
+    pe_rope_family_names(item->text, names, sizeof names);
+    return pe_fail(err, PE_ERR_UNKNOWN_NAME, path,
+                   "\"%.40s\" is not known: say head_dim, base, layout and scaling instead%s%s", item->text,
+                   *names ? ", or one of " : "", names);
+}
+
+/* Positions in another way than by turning. */
+static int other_check(const struct rope_reading *reading, struct pe_error *err) {
+    const char *key = reading->family->other;
+    struct pe_config_item *item = key ? pe_rope_config_find(reading, "", key) : NULL;
+    if (!item) {
+        return PE_OK;
+    }
+    if (item->kind != PE_CONFIG_BOOL) {
+        return pe_rope_config_fail(item, PE_ERR_TYPE, err, "must be true or false");
+    }
+    pe_rope_config_use(item);
+    return item->flag ? pe_rope_config_fail(item, PE_ERR_UNSUPPORTED, err,
+                                            "is true: no query or key of this model turns")
+                      : PE_OK;
+}
+
 int pe_rope_config_family(struct rope_reading *reading, struct pe_error *err) {
     reading->within = "";
     bool nested = has_prefix(reading, "text_config.");
@@ -62,17 +87,13 @@ int pe_rope_config_family(struct rope_reading *reading, struct pe_error *err) {
     }
     reading->family = pe_rope_family_find(item->text);
     if (!reading->family) {
-        char path[ROPE_CONFIG_PATH], names[440];
-        snprintf(path, sizeof path, "hf_config.%s", item->key);
-        return pe_fail(err, PE_ERR_UNKNOWN_NAME, path,
-                       "\"%.40s\" is not known: say head_dim, base, layout and scaling instead, or one of %s",
-                       item->text, pe_rope_family_names(names, sizeof names));
+        return family_fail(item, err);
     }
     pe_rope_config_use(item);
     reading->source = (struct rope_source){.name = "hf_config"};
     snprintf(reading->model, sizeof reading->model, "model_type %s", reading->family->model_type);
     reading->source.model = reading->model;
-    return PE_OK;
+    return other_check(reading, err);
 }
 
 /* ---- Types of layers ----------------------------------------------------------------------------------- */
@@ -151,31 +172,74 @@ static int scaling_find(struct rope_reading *reading, struct pe_error *err) {
     return PE_OK;
 }
 
+/* Layers that a family tells apart, but where a configuration says that they are alike. */
+static const struct rope_layer *layers_of(const struct rope_reading *reading) {
+    static const struct rope_layer none[2] = {{.type = NULL}, {.type = NULL}};
+    const struct rope_family *family = reading->family;
+    char path[ROPE_CONFIG_PATH];
+    if (!family->alike) {
+        return family->layers;
+    }
+    snprintf(path, sizeof path, "%s%s", reading->within, family->alike);
+    struct pe_config_item *item = pe_rope_config_item(reading->config, path);
+    pe_rope_config_use(item);
+    return item && item->kind == PE_CONFIG_NULL ? none : family->layers;
+}
+
+/* What the class of a family would fill in by itself. */
+static int parameters_check(const struct rope_reading *reading, bool by_type, struct pe_error *err) {
+    const struct rope_family *family = reading->family;
+    char path[ROPE_CONFIG_PATH];
+    snprintf(path, sizeof path, "%srope_scaling", reading->within);
+    bool flat = has_prefix(reading, "rope_parameters.") || has_prefix(reading, "rope_scaling.") ||
+                pe_rope_config_item(reading->config, path);
+    bool told = family->layers[0].type ? by_type : flat;
+    return !family->needs_parameters || told
+               ? PE_OK
+               : pe_rope_config_missing(reading, "", "rope_parameters",
+                                        family->layers[0].type ? "it tells what each type of layers does"
+                                                               : "and so is rope_scaling: where none are "
+                                                                 "said, the class of the model has its own",
+                                        err);
+}
+
+static int still_check(const struct rope_reading *reading, struct pe_error *err) {
+    const struct rope_layer *layer = reading->layer;
+    return layer && layer->still
+               ? pe_fail(err, PE_ERR_UNSUPPORTED, "layer_type",
+                         "is %s, but in this model nothing turns in such layers", layer->type)
+               : PE_OK;
+}
+
+/* The family's layers of this type, unless it has none; all of its types into `names`. */
+static const struct rope_layer *layer_of(const struct rope_reading *reading, const char *type,
+                                         struct names *names) {
+    const struct rope_layer *layers = layers_of(reading), *found = NULL;
+    for (int i = 0; i < 2 && layers[i].type; i++) {
+        name_add(names, layers[i].type, strlen(layers[i].type));
+        found = type && strcmp(layers[i].type, type) == 0 ? &layers[i] : found;
+    }
+    return found;
+}
+
 /* Which layers, and where their scaling is. */
 int pe_rope_config_layer(struct rope_reading *reading, const char *type, struct pe_error *err) {
-    const struct rope_layer *layers = reading->family->layers;
-    struct names differing = {.n = 0}, any = {.n = 0};
+    struct names within = {.n = 0}, own = {.n = 0}, any = {.n = 0};
     if (object_check(reading, "rope_parameters", err) || object_check(reading, "rope_scaling", err)) {
         return err->code;
     }
-    names_within(&differing, reading);
-    bool by_type = differing.n > 0;
-    for (int i = 0; i < 2; i++) {
-        if (layers[i].type && !by_type) {
-            name_add(&differing, layers[i].type, strlen(layers[i].type));
-        }
-        reading->layer =
-            type && layers[i].type && strcmp(layers[i].type, type) == 0 ? &layers[i] : reading->layer;
-    }
+    names_within(&within, reading);
+    reading->layer = layer_of(reading, type, &own);
+    bool by_type = within.n > 0;
+    const struct names *differing = by_type ? &within : &own;
     name_add(&any, "full_attention", 14);
     name_add(&any, "sliding_attention", 17);
-    const struct names *names = differing.n ? &differing : &any;
-    if ((differing.n || type) && !(type && is_among(names, type))) {
+    const struct names *names = differing->n ? differing : &any;
+    if ((differing->n || type) && !(type && is_among(names, type))) {
         return layer_fail(names, type, err);
     }
-    if (reading->family->needs_parameters && !by_type) {
-        return pe_rope_config_missing(reading, "", "rope_parameters",
-                                      "it tells what each type of layers does", err);
+    if (still_check(reading, err) || parameters_check(reading, by_type, err)) {
+        return err->code;
     }
     if (!by_type) {
         return scaling_find(reading, err);

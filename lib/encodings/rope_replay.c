@@ -108,7 +108,8 @@ enum pe_rope_band pe_rope_llama3_band(const struct rope_scaling *scaling, float 
     if (wave > (float)(context / scaling->low_freq_factor)) {
         return ROPE_BAND_DIVIDE;
     }
-    if (wave < (float)(context / scaling->high_freq_factor)) {
+    if (wave < (float)(context / scaling->high_freq_factor) ||
+        scaling->high_freq_factor == scaling->low_freq_factor) { /* there it would divide by 0 */
         return ROPE_BAND_KEEP;
     }
     float per_wave = 1 / wave;
@@ -166,10 +167,10 @@ static const struct replayed *replayed_of(const struct rope *params) {
 
 /* What float32 would make zero and divide by. */
 static int numbers_check(const struct rope_scaling *scaling, struct pe_error *err) {
-    if (scaling->rope_type == ROPE_TYPE_LLAMA3 &&
-        scaling->high_freq_factor - scaling->low_freq_factor < BAND_LEAST) {
+    double band = scaling->high_freq_factor - scaling->low_freq_factor;
+    if (scaling->rope_type == ROPE_TYPE_LLAMA3 && band > 0 && band < BAND_LEAST) {
         return pe_fail(err, PE_ERR_RANGE, "scaling.high_freq_factor",
-                       "is %g, must with this arithmetic be above low_freq_factor, %g, by %g or more",
+                       "is %g, must with this arithmetic be low_freq_factor, %g, or above it by %g or more",
                        scaling->high_freq_factor, scaling->low_freq_factor, BAND_LEAST);
     }
     return PE_OK;

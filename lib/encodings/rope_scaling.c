@@ -114,10 +114,10 @@ static int longrope_check(const struct rope *params, const struct rope_scaling *
 
 static int llama3_check(const struct rope *params, const struct rope_scaling *scaling, struct pe_error *err) {
     (void)params;
-    return scaling->low_freq_factor < scaling->high_freq_factor
+    return scaling->low_freq_factor <= scaling->high_freq_factor
                ? PE_OK
                : pe_fail(err, PE_ERR_RANGE, "scaling.high_freq_factor",
-                         "is %g, must be above low_freq_factor, %g", scaling->high_freq_factor,
+                         "is %g, must be low_freq_factor, %g, or above", scaling->high_freq_factor,
                          scaling->low_freq_factor);
 }
 

@@ -180,6 +180,7 @@ static void longrope_rung(const struct stretch *stretch, size_t i, struct pe_wid
     divide(turns, pe_rope_scaling_number(pe_rope_scaling_list(stretch->params, stretch->scaling), i));
 }
 
+/* Llama 4 Scout has high = low: then no frequency is between, as x is never a number of float64 but 0. */
 static void llama3_rung(const struct stretch *stretch, size_t i, struct pe_wide *turns) {
     const struct rope_scaling *scaling = stretch->scaling;
     const struct pe_wide low = pe_wide_of(scaling->low_freq_factor), one = pe_wide_of(1);
@@ -187,7 +188,8 @@ static void llama3_rung(const struct stretch *stretch, size_t i, struct pe_wide 
     struct pe_wide x = pe_wide_of((double)scaling->original_max_position_embeddings), divided = *turns, width;
     (void)i;
     pe_wide_mul(&x, &x, turns);
-    if (is_below(&high, &x)) {
+    pe_wide_sub(&width, &high, &low);
+    if (is_below(&high, &x) || (width.sign == 0 && !is_below(&x, &low))) {
         return;
     }
     divide(&divided, scaling->factor);
@@ -196,7 +198,6 @@ static void llama3_rung(const struct stretch *stretch, size_t i, struct pe_wide 
         return;
     }
     pe_wide_sub(&x, &x, &low);
-    pe_wide_sub(&width, &high, &low);
     pe_wide_div(&x, &x, &width); /* s */
     pe_wide_mul(turns, turns, &x);
     pe_wide_sub(&x, &one, &x);

@@ -5,7 +5,7 @@
     python3 tests/golden/make_rope_configs.py > tests/golden/rope_configs.h
 
 tests/golden/configs holds the config.json files that the models were published with, without the keys that say
-nothing of their kind. Each model is read by a few lines of its own, as its code in transformers reads it; the scalings
+nothing of their kind; its README says where each is from. Each model is read by a few lines of its own, as its code in transformers reads it; the scalings
 are the formulas of the papers in 60 digits (mpmath). Frequencies, attention factors and bounds are rounded once.
 
 Needs python3-mpmath. The result is committed, so that the tests need none of it.
@@ -39,7 +39,7 @@ def llama3(base, d, scaling):
     out = []
     for t in powers(base, d):
         wavelength = 2 * mp.pi / t
-        smooth = (length / wavelength - low) / (high - low)
+        smooth = (length / wavelength - low) / (high - low) if high > low else mpf(0)  # Llama 4: nothing is between
         mixed = (1 - smooth) * t / mpf(scaling["factor"]) + smooth * t
         out.append(t if wavelength < length / high else t / mpf(scaling["factor"]) if wavelength > length / low else mixed)
     return {"inv_freq": out, "attention": mpf(1)}
@@ -62,7 +62,8 @@ def yarn(base, d, scaling):
     for i, t in enumerate(powers(base, d)):
         ramp = min(max((i - low) / (high - low), mpf(0)), mpf(1))
         out.append(t * (1 - ramp) + t / factor * ramp)
-    return {"inv_freq": out, "attention": grown(scaling["factor"], 1), "range": (low, high)}
+    attention = mpf(scaling["attention_factor"]) if "attention_factor" in scaling else grown(scaling["factor"], 1)
+    return {"inv_freq": out, "attention": attention, "range": (low, high)}
 
 
 def longrope(base, d, scaling, config, seq_len):
@@ -90,7 +91,23 @@ def llama(c, layer, seq_len):
     made = {"default": lambda: plain(base, d), "mrope": lambda: plain(base, d), "llama3": lambda: llama3(base, d, scaling),
             "yarn": lambda: yarn(base, d, scaling), "su": lambda: longrope(base, d, scaling, c, seq_len),
             "longrope": lambda: longrope(base, d, scaling, c, seq_len)}[kind]()
-    return head, d, "halves", c.get("query_pre_attn_scalar", head), made
+    root = 1 / mpf(c["attention_multiplier"]) ** 2 if "attention_multiplier" in c else c.get("query_pre_attn_scalar", head)
+    return head, d, "halves", root, made
+
+
+def interleaved(c, layer, seq_len):
+    """As Llama but for the columns of a pair."""
+    head, d, _, root, made = llama(c, layer, seq_len)
+    return head, d, "interleaved", root, made
+
+
+def olmo3(c, layer, seq_len):
+    return llama(c if layer == "full_attention" else {**c, "rope_scaling": None}, layer, seq_len)
+
+
+def gemma3n(c, layer, seq_len):
+    head, d, layout, _, made = gemma3(c, layer, seq_len)
+    return head, d, layout, 1, made
 
 
 def gemma3(c, layer, seq_len):
@@ -138,9 +155,13 @@ def deepseek(c, layer, seq_len):
     return d, d, "interleaved", d + c["qk_nope_head_dim"], made
 
 
-READERS = {"gemma3": gemma3, "gemma3_text": gemma3, "gemma4": gemma4, "modernbert": modernbert, "gpt_neox": gpt_neox,
-           "gptj": gptj, "deepseek_v2": deepseek, "deepseek_v3": deepseek}
-LAYERED = ("gemma3", "gemma3_text", "gemma4", "modernbert")
+READERS = {"gemma3": gemma3, "gemma3_text": gemma3, "gemma3n": gemma3n, "gemma4": gemma4, "modernbert": modernbert,
+           "gpt_neox": gpt_neox, "gptj": gptj, "deepseek_v2": deepseek, "deepseek_v3": deepseek, "llama4": interleaved,
+           "cohere2": interleaved, "glm4": interleaved, "olmo3": olmo3}
+BOTH = ("full_attention", "sliding_attention")
+# The layers that turn, where they are not all alike.
+LAYERS = {"gemma3": BOTH, "gemma3_text": BOTH, "gemma3n": BOTH, "gemma4": BOTH, "modernbert": BOTH, "olmo3": BOTH,
+          "llama4": ("chunked_attention",), "cohere2": ("sliding_attention",), "exaone4": ("sliding_attention",)}
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
@@ -154,7 +175,7 @@ def cases():
     for path in sorted(FOLDER.glob("*.json")):
         config = json.loads(path.read_text())
         kind = config["model_type"]
-        layers = ("full_attention", "sliding_attention") if kind in LAYERED else (None,)
+        layers = (None,) if kind == "exaone4" and config["sliding_window"] is None else LAYERS.get(kind, (None,))
         lengths = (4096, 4097) if "original_max_position_embeddings" in config else (0,)
         for layer in layers:
             for seq_len in lengths:
@@ -171,7 +192,7 @@ def main():
                     f'{hexed(made["attention"])}, {hexed(scale)}, {hexed(low)}, {hexed(high)}, {len(values)}}},')
         assert len(made["inv_freq"]) == d // 2
         values += [hexed(t) for t in made["inv_freq"]]
-    lines = [", ".join(values[i:i + 4]) for i in range(0, len(values), 4)]
+    lines = [", ".join(values[i:i + 8]) for i in range(0, len(values), 8)]
     print("/* SPDX-License-Identifier: MIT\n *\n * Made by make_rope_configs.py: do not edit.\n */\n/* clang-format off */")
     print("static const struct rope_config_case {\n    const char *name, *layer_type;\n    int seq_len, head_dim, rotary_dim;\n"
           "    const char *layout;\n    double attention_factor, softmax_scale, low, high; /* -1: no range */\n"

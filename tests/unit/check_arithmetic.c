@@ -249,7 +249,7 @@ START_TEST(what_is_not_known) {
         {"sinusoidal", "d_model=4 arithmetic=float32_exp base=1e39", PE_ERR_RANGE, "base",
          "infinite in float32"},
         {"rope", LLAMA3 "scaling.high_freq_factor=1.0000000000000002", PE_ERR_RANGE,
-         "scaling.high_freq_factor", "must with this arithmetic be above"},
+         "scaling.high_freq_factor", "must with this arithmetic be low_freq_factor, 1, or above it by"},
         {"sinusoidal", "d_model=4 arithmetic=float32", PE_ERR_CHOICE, "arithmetic", "float32_pow"},
     };
     int code = try_plan(all[_i].type, all[_i].params);

@@ -70,6 +70,7 @@
     X(rope_config)        \
     X(rope_config_errors) \
     X(rope_errors)        \
+    X(rope_families)      \
     X(rope_formats)       \
     X(rope_ggml)          \
     X(rope_published)     \
