@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * check: tables of numpy's float32 with the errors that make_check.py found, the figures that were published
- * for such tables, and every form of a table.
+ * check: what is right passes, every form of a table, and what is refused. Tables of float32 code are in
+ * check_check_tables.c.
  */
 #include "call_run.h"
 #include "suites.h"
@@ -13,20 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-struct check_table {
-    const char *name;
-    const float (*rows)[16];
-    const double *octaves, *columns;
-    size_t bad_row, bad_column; /* with atol 1e-3 */
-};
-/* Published: how far cosines are off that numpy's float32 frequencies make at a position. */
-struct check_figure {
-    const char *params;
-    const float *rates; /* [64] */
-    double position, error;
-};
-#include "../golden/check_values.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -74,120 +60,6 @@ static const struct pe_check_report *check(struct pe_check_args *args) {
     ck_assert(pe_work_run(&work));
     return result.report;
 }
-
-static bool close_to(double got, double wanted) {
-    return fabs(got - wanted) <= 1e-12 * fabs(wanted) + 1e-16;
-}
-
-/* ---- Tables of float32 code ---------------------------------------------------------------------------- */
-
-START_TEST(errors_of_a_float32_table) {
-    const struct check_table *t = &check_tables[_i];
-    const struct pe_positions at = {.length = COUNT(check_positions), .axes = 1, .list = check_positions};
-    const struct pe_tensor table = {.data = (void *)(uintptr_t)t->rows,
-                                    .dtype = PE_DTYPE_F32,
-                                    .rank = 2,
-                                    .dim = {COUNT(check_positions), 16}};
-    const double atol = 1e-3, rtol = 0;
-    double most = 0;
-    open_plan("sinusoidal", "d_model=16");
-    const struct pe_check_report *report =
-        check(&(struct pe_check_args){.tensor = &table, .positions = &at, .atol = &atol, .rtol = &rtol});
-    for (size_t k = 0; k < PE_CHECK_OCTAVES; k++) { /* positions of 0 to 2^24 - 1 */
-        const struct pe_check_octave *octave = &report->octaves[k];
-        ck_assert(octave->from == (k ? ldexp(1, (int)k - 1) : 0) && octave->to == ldexp(1, (int)k));
-        ck_assert_uint_eq(octave->n, k > 24 ? 0 : k < 2 ? 1 : 3);
-        ck_assert_msg(octave->n == 0 || close_to(octave->max_abs, t->octaves[k]),
-                      "%s octave %zu: %.17g, not %.17g", t->name, k, octave->max_abs, t->octaves[k]);
-        most = fmax(most, octave->max_abs);
-    }
-    ck_assert(report->max_abs == most);
-    ck_assert(!report->pass);
-    ck_assert_uint_eq(report->first_bad.row, t->bad_row);
-    ck_assert_uint_eq(report->first_bad.column, t->bad_column);
-    ck_assert(report->first_bad.position[0] == check_positions[t->bad_row]);
-    ck_assert(report->first_bad.got == (double)t->rows[t->bad_row][t->bad_column]);
-    ck_assert_uint_eq(report->n_columns, PE_CHECK_COLUMNS);
-    for (size_t i = 0; i < PE_CHECK_COLUMNS; i++) {
-        size_t better = 0;
-        const struct pe_check_column *c = &report->columns[i];
-        ck_assert(close_to(c->max_abs, t->columns[c->column]));
-        for (size_t k = 0; k < 16; k++) {
-            better += t->columns[k] > t->columns[c->column];
-        }
-        ck_assert_uint_le(better, i);
-        ck_assert(i == 0 || report->columns[i - 1].max_abs >= c->max_abs);
-    }
-}
-END_TEST
-
-/* A table of 1024 rows, made in the arithmetic that is asked for. */
-static struct pe_tensor replayed(const char *arithmetic, const struct pe_positions *at) {
-    char params[100];
-    struct pe_tensor table;
-    snprintf(params, sizeof params, "d_model=512 arithmetic=%s", arithmetic);
-    open_plan("sinusoidal", params);
-    ck_assert_int_eq(pe_encode_open(arena, &work, &table, plan, at, PE_DTYPE_F32, &err), 0);
-    ck_assert(pe_work_run(&work));
-    return table;
-}
-
-/* Width 512, 1024 rows: the PyTorch tutorial's table is 6.0e-5 off at first, 0.062 at 2^20 and 0.95 at 2^24.
- * Which of the powers are nearest moves these by some percent. */
-START_TEST(published_errors_of_the_tutorial) {
-    static const struct {
-        double start, error;
-        size_t octave; /* of the worst */
-    } all[] = {{0, 6.0e-5, 10}, {0x1p20, .062, 21}, {0x1p24 - 1024, .95, 24}};
-    const struct pe_positions at = {.length = 1024, .axes = 1, .start = all[_i].start, .step = 1};
-    struct pe_tensor table = replayed("float32_exp", &at);
-    open_plan("sinusoidal", "d_model=512");
-    const struct pe_check_report *report = check(&(struct pe_check_args){.tensor = &table, .positions = &at});
-    ck_assert_msg(fabs(report->max_abs - all[_i].error) <= 0.02 * all[_i].error, "%g, not %g",
-                  report->max_abs, all[_i].error);
-    ck_assert(report->octaves[all[_i].octave].max_abs == report->max_abs);
-    ck_assert(!report->pass);
-}
-END_TEST
-
-/* A row of cosines of float32 products, by numpy's own frequencies: off by what was published, to its two
- * digits. */
-START_TEST(published_errors_of_float32_products) {
-    const struct check_figure *row = &check_figures[_i];
-    const struct pe_positions at = {.length = 1, .axes = 1, .list = &row->position};
-    double cosines[64];
-    for (size_t i = 0; i < 64; i++) {
-        cosines[i] = cos((double)((float)row->position * row->rates[i]));
-    }
-    const struct pe_tensor table = {.data = cosines, .dtype = PE_DTYPE_F64, .rank = 2, .dim = {1, 64}};
-    open_plan("rope", row->params);
-    const struct pe_check_report *report = check(&(struct pe_check_args){.cos = &table, .positions = &at});
-    double digit = pow(10, floor(log10(row->error)) - 1);
-    ck_assert_msg(fabs(report->max_abs - row->error) <= 0.51 * digit, "%s at %.0f: %g, not %g", row->params,
-                  row->position, report->max_abs, row->error);
-    ck_assert(!report->pass);
-}
-END_TEST
-
-/* Against the replay that made it a table is right to the bit. */
-START_TEST(a_replay_is_recognised) {
-    static const char *const all[] = {"float32_exp", "float32_pow", "bfloat16_positions", "ggml"};
-    const struct pe_positions at = {.length = 64, .axes = 1, .start = 1000, .step = 1};
-    for (size_t i = 0; i < COUNT(all); i++) {
-        struct pe_tensor table = replayed(all[i], &at);
-        const double zero = 0;
-        for (size_t k = 0; k < COUNT(all); k++) {
-            char params[100];
-            snprintf(params, sizeof params, "d_model=512 arithmetic=%s", all[k]);
-            open_plan("sinusoidal", params);
-            const struct pe_check_report *report = check(
-                &(struct pe_check_args){.tensor = &table, .positions = &at, .atol = &zero, .rtol = &zero});
-            ck_assert_int_eq(report->pass, i == k);
-            ck_assert(i != k || (report->max_abs == 0 && report->max_ulp == 0 && report->n_columns == 0));
-        }
-    }
-}
-END_TEST
 
 /* ---- What is right ---------------------------------------------------------------------------------------
  */
@@ -510,10 +382,6 @@ Suite *check_suite(void) {
     TCase *tests = tcase_create("check");
     suite_add_tcase(suite, tests);
     tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_loop_test(tests, errors_of_a_float32_table, 0, (int)COUNT(check_tables));
-    tcase_add_loop_test(tests, published_errors_of_the_tutorial, 0, 3);
-    tcase_add_loop_test(tests, published_errors_of_float32_products, 0, (int)COUNT(check_figures));
-    tcase_add_test(tests, a_replay_is_recognised);
     tcase_add_loop_test(tests, rounded_tables_pass, 0, 4);
     tcase_add_loop_test(tests, forms_of_rotary_tables, 0, 8);
     tcase_add_test(tests, the_first_bad_row_of_two_tables);

@@ -27,6 +27,7 @@
     X(call_http)          \
     X(cases)              \
     X(check)              \
+    X(check_tables)       \
     X(config)             \
     X(convert)            \
     X(cpus)               \
