@@ -122,6 +122,16 @@ static struct pe_tensor replayed(const char *arithmetic, const struct pe_positio
     return table;
 }
 
+/* At a million, as the README says. */
+START_TEST(the_tutorial_at_a_million) {
+    const struct pe_positions at = {.length = 1, .axes = 1, .start = 1e6, .step = 1};
+    struct pe_tensor table = replayed("float32_exp", &at);
+    open_plan("sinusoidal", "d_model=512");
+    const struct pe_check_report *report = check(&(struct pe_check_args){.tensor = &table, .positions = &at});
+    ck_assert_msg(fabs(report->max_abs - .045) <= .0005, "%g", report->max_abs);
+}
+END_TEST
+
 /* The same of numpy's exponentials, whose frequencies are up to two units of the last place beside. */
 static struct pe_tensor of_numpy(const struct pe_positions *at) {
     float *rows = pe_arena_alloc(arena, at->length * 512 * sizeof *rows, &err);
@@ -223,6 +233,7 @@ Suite *check_tables_suite(void) {
     suite_add_tcase(suite, tests);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, errors_of_a_float32_table, 0, (int)COUNT(check_tables));
+    tcase_add_test(tests, the_tutorial_at_a_million);
     tcase_add_loop_test(tests, published_errors_of_the_tutorial, 0, 3);
     tcase_add_loop_test(tests, published_errors_of_float32_products, 0, (int)COUNT(check_figures));
     tcase_add_test(tests, a_replay_is_recognised);
