@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#define CHUNK       256  /* cells read at a time, on the stack */
 #define SEEDED_MOST 8.66 /* no normal number of rng.h is larger */
 
 int pe_cells_check(const struct pe_table *table, const char *field, bool seeded, struct pe_error *err) {
@@ -43,11 +44,16 @@ double pe_cells_largest(const struct pe_cells *cells) {
     if (!cells->tensor) {
         return SEEDED_MOST * cells->std;
     }
-    double most = 0;
-    size_t n = pe_tensor_count(cells->tensor);
-    const struct pe_cells flat = {.tensor = cells->tensor, .columns = 1};
-    for (size_t i = 0; i < n; i++) {
-        most = fmax(most, fabs(pe_cells_at(&flat, i, 0)));
+    const struct pe_tensor *tensor = cells->tensor;
+    const unsigned char *data = tensor->data;
+    size_t n = pe_tensor_count(tensor), size = pe_dtype_size(tensor->dtype);
+    double most = 0, chunk[CHUNK];
+    for (size_t i = 0, step; i < n; i += step) {
+        step = n - i < CHUNK ? n - i : CHUNK;
+        pe_dtype_load(tensor->dtype, data + i * size, step, chunk);
+        for (size_t k = 0; k < step; k++) {
+            most = isinf(chunk[k]) ? most : fmax(most, fabs(chunk[k]));
+        }
     }
     return most;
 }

@@ -52,6 +52,7 @@ struct pe_relation {
     size_t value_width; /* of values; 0 where no output is asked for */
     size_t queries, keys;
     const double *query_positions, *key_positions; /* [Tq] and [Tk]; of several sequences the first's */
+    size_t n_query_positions, n_key_positions;     /* of all sequences, one after the other */
     double distance;                               /* no |key - query| is larger, in any sequence */
     double largest_query, largest_key;             /* no |q| or |k| is larger */
     double scale;                                  /* of q.k */
@@ -138,6 +139,10 @@ struct pe_encoding {
      * one, is that of a head. ---- */
     /* Do its tables serve so many heads? The path is a parameter's. NULL: any number. */
     int (*admit_heads)(const struct pe_plan_view *view, size_t heads, struct pe_error *err);
+    /* Does it serve these positions, of which each alone was admitted? The path is the operation's. NULL: it
+     * does. */
+    int (*admit_relation)(const struct pe_plan_view *view, const struct pe_relation *relation,
+                          struct pe_error *err);
     /* The biases of one query and head, in float64: out [n]. Never NaN; -infinity hides. */
     void (*bias)(const struct pe_plan_view *view, const struct pe_pair_row *row, double *out);
     /* Is it a function of key - query alone, rounded to a double? NULL: it is not. */

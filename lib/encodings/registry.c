@@ -15,7 +15,13 @@
     ROW(pe_random)                                                                                           \
     ROW(pe_rope)                                                                                             \
     ROW(pe_alibi)                                                                                            \
-    ROW(pe_t5)
+    ROW(pe_t5)                                                                                               \
+    ROW(pe_kerple)                                                                                           \
+    ROW(pe_fire)                                                                                             \
+    ROW(pe_sandwich)                                                                                         \
+    ROW(pe_custom)                                                                                           \
+    ROW(pe_swin)                                                                                             \
+    ROW(pe_swin_v2)
 
 #define DECLARE(name) extern const struct pe_encoding name;
 ENCODINGS(DECLARE)

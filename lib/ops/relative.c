@@ -86,13 +86,21 @@ static struct span positions_span(const double *list, size_t n, struct pe_error 
     return span;
 }
 
-/* Over all sequences, which is no less than in any. */
-static double largest_distance(const double *const list[2], const size_t n[2], struct pe_error *err) {
-    if (!n[0] || !n[1]) {
-        return 0;
+/* The largest |key - query| in any sequence. */
+static double largest_distance(const struct pe_relative *relative, size_t batch, struct pe_error *err) {
+    const struct pe_relation *relation = &relative->relation;
+    double largest = 0;
+    for (size_t b = 0; b < batch && relation->queries && relation->keys; b++) {
+        struct span q =
+            positions_span(relation->query_positions + b * relative->query_batch, relation->queries, err);
+        struct span k =
+            positions_span(relation->key_positions + b * relative->key_batch, relation->keys, err);
+        largest = fmax(largest, fmax(k.most - q.least, q.most - k.least));
+        if (err->code) {
+            break;
+        }
     }
-    struct span q = positions_span(list[0], n[0], err), k = positions_span(list[1], n[1], err);
-    return fmax(fabs(k.most - q.least), fabs(q.most - k.least));
+    return largest;
 }
 
 /* ---- Slices -------------------------------------------------------------------------------------------- */
@@ -179,6 +187,11 @@ static int admit_heads(const struct pe_relative *relative, struct pe_error *err)
     return PE_OK;
 }
 
+static int admit_relation(const struct pe_relative *relative, struct pe_error *err) {
+    const struct pe_encoding *row = relative->row;
+    return row->admit_relation ? row->admit_relation(relative->view, &relative->relation, err) : PE_OK;
+}
+
 int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const struct pe_plan *plan,
                      const struct pe_positions positions[2], struct pe_error *err) {
     struct pe_relation *relation = &relative->relation;
@@ -197,9 +210,15 @@ int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const
     relation->keys = positions[1].length;
     relation->query_positions = list[0];
     relation->key_positions = list[1];
-    relation->distance = largest_distance(list, n, err);
+    relation->n_query_positions = n[0];
+    relation->n_key_positions = n[1];
+    size_t batch = positions[0].batch > positions[1].batch ? positions[0].batch : positions[1].batch;
     relative->query_batch = positions[0].batch > 1 ? positions[0].length : 0;
     relative->key_batch = positions[1].batch > 1 ? positions[1].length : 0;
+    relation->distance = largest_distance(relative, batch ? batch : 1, err);
+    if (err->code || admit_relation(relative, err)) {
+        return err->code;
+    }
     relative->reach = relative->row->reach ? relative->row->reach(relative->view, relation) : 0;
     if (relative->row->scratch_bytes) {
         relative->scratch_bytes = relative->row->scratch_bytes(relative->view, relation, relative->real);

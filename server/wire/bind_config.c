@@ -30,8 +30,9 @@ static size_t count_leaves(const json_t *value, int depth) {
 }
 
 struct pe_tensor *bind_numbers(struct pe_arena *arena, const json_t *list, struct pe_error *err) {
-    size_t n = json_array_size(list);
-    for (size_t i = 0; i < n; i++) {
+    bool one = json_is_number(list);
+    size_t n = one ? 1 : json_array_size(list);
+    for (size_t i = 0; i < n && !one; i++) {
         if (!json_is_number(json_array_get(list, i))) {
             return NULL;
         }
@@ -41,7 +42,7 @@ struct pe_tensor *bind_numbers(struct pe_arena *arena, const json_t *list, struc
         return NULL;
     }
     for (size_t i = 0; i < n; i++) {
-        ((double *)tensor->data)[i] = json_number_value(json_array_get(list, i));
+        ((double *)tensor->data)[i] = json_number_value(one ? list : json_array_get(list, i));
     }
     return tensor;
 }

@@ -201,7 +201,7 @@ static const struct pe_tensor *any_tensor(struct bind *bind, const struct pe_fie
         tensor = tensor_object(bind, row, value, path, dtype, err);
     } else if (json_is_null(value)) {
         tensor = take_lifted(bind, row, path, dtype, err);
-    } else if (exact && json_is_array(value)) { /* of a preset */
+    } else if (exact && (json_is_array(value) || json_is_number(value))) { /* of a preset; a list of one */
         tensor = bind_numbers(bind->arena, value, err);
     }
     if (tensor && bind_check_empty(tensor, err) == PE_OK && !exact) {

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tokens of a window and the offsets between them.
+ */
+#include "core/window.h"
+
+#include "core/admit.h"
+
+int pe_window_read(struct pe_window *window, const struct pe_ints *sides, int64_t cls, struct pe_error *err) {
+    if (sides->n != 2) {
+        return pe_fail(err, PE_ERR_SHAPE, "window", "must be [h, w], got %zu numbers", sides->n);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (sides->v[i] < 1 || sides->v[i] > PE_WINDOW_MAX) {
+            return pe_fail(err, PE_ERR_RANGE, "window", "got %lld patches to a side, allowed are 1 to %d",
+                           (long long)sides->v[i], PE_WINDOW_MAX);
+        }
+    }
+    *window = (struct pe_window){(size_t)sides->v[0], (size_t)sides->v[1], (size_t)cls};
+    return PE_OK;
+}
+
+size_t pe_window_tokens(const struct pe_window *window) {
+    return window->cls + window->h * window->w;
+}
+
+int pe_window_admit(const struct pe_window *window, const struct pe_positions *positions,
+                    struct pe_error *err) {
+    size_t tokens = pe_window_tokens(window);
+    struct pe_admit rule = {.whole = true, .min = 0, .max = (double)(tokens - 1)};
+    struct pe_stray stray;
+    char path[64];
+    if (!pe_positions_stray(positions, &rule, err->stop, &stray)) {
+        return PE_OK;
+    }
+    pe_positions_index_text(positions, stray.index, path, sizeof path);
+    return pe_fail(err, PE_ERR_RANGE, path,
+                   "got %.17g, allowed are the %zu tokens of the window, row by row from 0", stray.position,
+                   tokens);
+}
+
+size_t pe_window_rows(const struct pe_window *window) {
+    return (2 * window->h - 1) * (2 * window->w - 1) + 3 * window->cls;
+}
+
+size_t pe_window_row(const struct pe_window *window, size_t query, size_t key) {
+    size_t rows = (2 * window->h - 1) * (2 * window->w - 1);
+    if (query < window->cls || key < window->cls) {
+        return rows + (query >= window->cls ? 1 : key >= window->cls ? 0 : 2);
+    }
+    size_t q = query - window->cls, k = key - window->cls, w = window->w;
+    size_t down = q / w + window->h - 1 - k / w, across = q % w + w - 1 - k % w;
+    return down * (2 * w - 1) + across;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Swin: within a window of h x w patches every offset of two patches has a learned bias for each head,
+ *
+ *     b(q, k) = table[(y_q - y_k + h - 1)(2w - 1) + x_q - x_k + w - 1]        [(2h-1)(2w-1), H]
+ *
+ * The factor of the rows is 2w - 1: with 2h - 1 in its place a square window hides the fault. Tokens are the
+ * patches row by row. BEiT puts a class token before them, with three rows behind the table for class to
+ * patch, patch to class, and class to class.
+ */
+#include "encodings/encoding.h"
+
+#include "core/cells.h"
+#include "core/window.h"
+
+struct swin {
+    uint64_t given;
+    struct pe_ints window;
+    struct pe_table table;
+    int64_t cls_rows;
+    int64_t seed;
+    double std;
+};
+
+static const struct pe_field fields[] = {
+    {PE_FIELD(swin, window), .flags = PE_FIELD_REQUIRED, .min = 1, .max = PE_WINDOW_MAX,
+     .doc = "[h, w] patches"},
+    {PE_FIELD(swin, table), .shape = "[(2h-1)(2w-1), H], with cls_rows three rows more",
+     .doc = "the biases by offset"},
+    {PE_FIELD(swin, cls_rows), .min = 0, .max = 1, .def = "0",
+     .doc = "class tokens before the patches, as in BEiT"},
+    {PE_FIELD(swin, seed), .min = 0, .max = PE_POSITION_MAX, .doc = "in place of a table: a random one"},
+    {PE_FIELD(swin, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
+     .doc = "standard deviation of its numbers"},
+};
+enum { FIELD_SEED = 3 };
+
+static int window_of(struct pe_window *window, const struct swin *swin, struct pe_error *err) {
+    return pe_window_read(window, &swin->window, swin->cls_rows, err);
+}
+
+static struct pe_cells cells_of(const struct swin *swin) {
+    const struct pe_tensor *table = swin->table.tensor;
+    return (struct pe_cells){
+        .tensor = table, .columns = table ? table->dim[1] : 1, .seed = swin->seed, .std = swin->std};
+}
+
+/* A table that does not fit is most often one of another window: 732 rows are 27 x 27 + 3. */
+static int swin_check(const void *params, struct pe_error *err) {
+    const struct swin *swin = params;
+    const struct pe_tensor *table = swin->table.tensor;
+    struct pe_window window;
+    char shape[128];
+    if (window_of(&window, swin, err) ||
+        pe_cells_check(&swin->table, "table", pe_field_given(fields, &fields[FIELD_SEED], swin), err)) {
+        return err->code;
+    }
+    size_t rows = pe_window_rows(&window);
+    if (!table || (table->rank == 2 && table->dim[0] == rows && table->dim[1] > 0)) {
+        return PE_OK;
+    }
+    return pe_fail(
+        err, PE_ERR_SHAPE, "table",
+        "has shape %s, but a window of %zu x %zu%s needs [%zu, H]; one of another window would have "
+        "to be resized",
+        pe_tensor_shape_text(table, shape, sizeof shape), window.h, window.w,
+        window.cls ? " with a class token" : "", rows);
+}
+
+static size_t swin_plan_bytes(const void *params) {
+    (void)params;
+    return sizeof(struct pe_window);
+}
+
+static int swin_plan(struct pe_plan_view *view, struct pe_error *err) {
+    return window_of(view->data, view->params, err);
+}
+
+static int swin_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
+                      struct pe_error *err) {
+    return pe_window_admit(view->data, positions, err);
+}
+
+static int swin_admit_heads(const struct pe_plan_view *view, size_t heads, struct pe_error *err) {
+    const struct pe_tensor *table = ((const struct swin *)view->params)->table.tensor;
+    if (!table || table->dim[1] == heads) {
+        return PE_OK;
+    }
+    return pe_fail(err, PE_ERR_SHAPE, "table", "has columns for %zu heads, but there are %zu", table->dim[1],
+                   heads);
+}
+
+static size_t swin_tokens(const struct pe_plan_view *view) {
+    return pe_window_tokens(view->data);
+}
+
+static void swin_bias(const struct pe_plan_view *view, const struct pe_pair_row *row, double *out) {
+    const struct pe_cells cells = cells_of(view->params);
+    for (size_t j = 0; j < row->n; j++) {
+        size_t offset = pe_window_row(view->data, (size_t)row->query, (size_t)row->keys[j]);
+        out[j] = pe_cells_at(&cells, offset, row->head);
+    }
+}
+
+static double swin_reach(const struct pe_plan_view *view, const struct pe_relation *relation) {
+    const struct pe_cells cells = cells_of(view->params);
+    (void)relation;
+    return pe_cells_largest(&cells);
+}
+
+const struct pe_encoding pe_swin = {
+    .info =
+        {
+            .type = "swin",
+            .title = "Swin's relative position bias",
+            .doc = "Within a window of image patches, a learned bias for every offset of two patches.",
+            .reference = "Liu et al. 2021, Swin Transformer, arXiv:2103.14030; BEiT, arXiv:2106.08254",
+            .family = PE_FAMILY_BIAS,
+            .params_size = sizeof(struct swin),
+            .fields = fields,
+            .n_fields = PE_COUNT(fields),
+        },
+    .check = swin_check,
+    .plan_bytes = swin_plan_bytes,
+    .plan = swin_plan,
+    .admit = swin_admit,
+    .admit_heads = swin_admit_heads,
+    .tokens = swin_tokens,
+    .bias = swin_bias,
+    .reach = swin_reach,
+};
