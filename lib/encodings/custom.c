@@ -88,14 +88,7 @@ static int custom_admit_heads(const struct pe_plan_view *view, size_t heads, str
 static int custom_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
                         struct pe_error *err) {
     (void)view;
-    struct pe_admit rule = {.whole = true, .min = -PE_POSITION_MAX, .max = PE_POSITION_MAX};
-    struct pe_stray stray;
-    char path[64];
-    if (!pe_positions_stray(positions, &rule, err->stop, &stray)) {
-        return PE_OK;
-    }
-    pe_positions_index_text(positions, stray.index, path, sizeof path);
-    return pe_fail(err, PE_ERR_RANGE, path, "got %.17g, allowed are whole numbers", stray.position);
+    return pe_positions_whole(positions, "numbers are given for whole positions alone", err);
 }
 
 /* Are all positions rows (or columns) of the matrix? */

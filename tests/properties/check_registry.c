@@ -68,8 +68,6 @@ static void query_add_required(struct variant *v, const struct pe_field *row, co
         query_add(v, row->name, "test_table");
     } else if (row->choices && (row->flags & PE_FIELD_REQUIRED)) {
         query_add(v, row->name, row->choices[0].name);
-    } else if (row->kind == PE_KIND_INT && !row->def && strcmp(row->name, "seed") == 0) {
-        query_add(v, row->name, "1"); /* in place of tables, one of which is needed */
     }
 }
 
