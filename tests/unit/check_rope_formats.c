@@ -211,8 +211,9 @@ START_TEST(echoed_encodings_bind_back) {
     rotary_open(&r, _i);
     int axes = r.axes;
     rotary_close(&r);
-    static const char *const points[] = {"", "[1,7]", "[[1,2],[7,3]]", "[[1,2,3],[7,0,1]]"};
-    ck_assert_int_le(axes, 3);
+    static const char *const points[] = {"", "[1,7]", "[[1,2],[7,3]]", "[[1,2,3],[7,0,1]]",
+                                         "[[1,2,3,4],[7,0,1,2]]"};
+    ck_assert_int_le(axes, PE_MAX_AXES);
     snprintf(positions, sizeof positions, "%s", points[axes]);
     query_of(row, rotary_layouts[_i % ROTARY_LAYOUTS], request, sizeof request);
     strncat(request, "&positions=", sizeof request - strlen(request) - 1);
