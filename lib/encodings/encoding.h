@@ -143,6 +143,11 @@ struct pe_encoding {
      * does. */
     int (*admit_relation)(const struct pe_plan_view *view, const struct pe_relation *relation,
                           struct pe_error *err);
+    /* Do its tables serve such heads, and vectors of these widths? The path is a parameter's. NULL: any. */
+    int (*suits)(const struct pe_plan_view *view, const struct pe_relation *relation, struct pe_error *err);
+    /* The least and the largest key - query that `term` takes, where a query sees the key; of other pairs
+     * outside of them it adds something finite. NULL: any. */
+    void (*distances)(const struct pe_plan_view *view, double *least, double *most);
     /* The biases of one query and head, in float64: out [n]. Never NaN; -infinity hides. */
     void (*bias)(const struct pe_plan_view *view, const struct pe_pair_row *row, double *out);
     /* Is it a function of key - query alone, rounded to a double? NULL: it is not. */
@@ -164,6 +169,8 @@ struct pe_encoding {
                             enum pe_dtype real);
     /* No |bias| or |term| is larger, but -infinity. */
     double (*reach)(const struct pe_plan_view *view, const struct pe_relation *relation);
+    /* No |number| that `mix` adds for weights whose sum is 1 is larger. With the hook `mix`. */
+    double (*mix_reach)(const struct pe_plan_view *view);
     /* Cosine attention: queries and keys of this head are brought to length 1, and their product is times
      * this. NULL: products of the vectors themselves. */
     double (*cosine)(const struct pe_plan_view *view, size_t head);

@@ -32,7 +32,16 @@ double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n, bool skip
     if (dtype == PE_DTYPE_F64) {
         return largest_double(x, n, skip_minus_infinity);
     }
-    return (double)largest_float(x, n, skip_minus_infinity);
+    if (dtype == PE_DTYPE_F32) {
+        return (double)largest_float(x, n, skip_minus_infinity);
+    }
+    double chunk[CHUNK], most = 0;
+    for (size_t first = 0, step; first < n; first += step) {
+        step = n - first < CHUNK ? n - first : CHUNK;
+        pe_dtype_load(dtype, (const unsigned char *)x + first * pe_dtype_size(dtype), step, chunk);
+        most = fmax(most, largest_double(chunk, step, skip_minus_infinity));
+    }
+    return most;
 }
 
 double pe_vector_limit(enum pe_dtype dtype) {

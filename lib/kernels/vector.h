@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Loops over rows of numbers of one type, float32 or float64. Nothing is contracted: each operation rounds
- * once, in the type.
+ * once, in the type. (The largest number is also found among those of other types.)
  */
 #ifndef PE_VECTOR_H
 #define PE_VECTOR_H

@@ -335,10 +335,12 @@ static int overflow_check(const struct pe_reader *r, struct pe_error *err) {
         return err->code;
     }
     double v = of[PE_STREAM_V], v_limit = pe_vector_limit(a->dtype);
-    if (v > (a->dtype == a->real ? v_limit / 2 : v_limit)) {
-        return pe_fail(err, PE_ERR_RANGE, r->args->q ? "v" : "embeddings",
-                       "the values may reach %g, too near the largest %s, %g", v, pe_dtype_name(a->dtype),
-                       v_limit);
+    double mixed = a->relative ? a->relative->mix_reach : 0;
+    if (v + mixed > (a->dtype == a->real ? v_limit / 2 : v_limit)) {
+        const char *values = r->args->q ? "v" : "embeddings";
+        return pe_fail(err, PE_ERR_RANGE, mixed > v ? "encoding" : values,
+                       "the values may reach %g, too near the largest %s, %g", v + mixed,
+                       pe_dtype_name(a->dtype), v_limit);
     }
     return PE_OK;
 }

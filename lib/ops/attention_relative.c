@@ -3,6 +3,7 @@
  * A relative encoding in attention: its term is added to the logits of a block, in place, so that nothing of
  * the size [Tq, Tk] stands beside the weights.
  */
+#include "core/admit.h"
 #include "core/stop.h"
 #include "kernels/vector.h"
 #include "ops/attention_input.h"
@@ -47,6 +48,75 @@ static int cosine_open(struct pe_reader *r, const struct pe_relative_heads *head
     return PE_OK;
 }
 
+/* ---- Distances ----------------------------------------------------------------------------------------- */
+
+struct pair {
+    size_t b, i, j;
+};
+
+static bool is_hidden(const struct pe_softmax *row, size_t j) {
+    if (!row->hidden) {
+        return false;
+    }
+    return row->dtype == PE_DTYPE_F64 ? ((const double *)row->hidden)[j] != 0
+                                      : ((const float *)row->hidden)[j] != 0;
+}
+
+/* The first key of a query's row that it sees and that is too far from it. */
+static bool row_strays(const struct pe_attention *a, struct pair *pair, double least, double most) {
+    const struct pe_relative *relative = a->relative;
+    double query = relative->relation.query_positions[pair->b * relative->query_batch + pair->i];
+    const double *keys = relative->relation.key_positions + pair->b * relative->key_batch;
+    struct pe_softmax row = {.dtype = a->real};
+    pe_mask_row(&a->mask, pair->b, pair->i, &row);
+    for (pair->j = row.first; pair->j < row.end; pair->j++) {
+        double distance = keys[pair->j] - query;
+        if ((distance < least || distance > most) && !is_hidden(&row, pair->j)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int stray_fail(const struct pe_attention *a, const struct pe_sides *sides, const struct pair *pair,
+                      const double bounds[2], struct pe_error *err) {
+    const struct pe_relation *relation = &a->relative->relation;
+    int side = sides->given[1] || !sides->given[0]; /* the field that was given, the keys' if both were */
+    size_t key = pair->b * a->relative->key_batch + pair->j,
+           query = pair->b * a->relative->query_batch + pair->i;
+    char path[64] = "";
+    if (sides->given[side]) {
+        pe_positions_index_text(&sides->positions[side], side ? key : query, path, sizeof path);
+    }
+    pe_fail(err, PE_ERR_RANGE, path,
+            "key %zu at %.17g is at distance %.17g from query %zu at %.17g, which sees it; allowed are "
+            "distances (key - query) from %.17g to %.17g",
+            pair->j, relation->key_positions[key],
+            relation->key_positions[key] - relation->query_positions[query], pair->i,
+            relation->query_positions[query], bounds[0], bounds[1]);
+    return pe_error_at(err, sides->field[side]);
+}
+
+/* Does the encoding take all distances at which a query sees a key? */
+static int distances_check(const struct pe_attention *a, const struct pe_sides *sides, struct pe_error *err) {
+    const struct pe_relative *relative = a->relative;
+    double bounds[2] = {-INFINITY, INFINITY}, largest = relative->relation.distance;
+    if (relative->row->distances) {
+        relative->row->distances(relative->view, &bounds[0], &bounds[1]);
+    }
+    if (-largest >= bounds[0] && largest <= bounds[1]) {
+        return PE_OK;
+    }
+    for (struct pair pair = {0}; pair.b < a->batch; pair.b++) {
+        for (pair.i = 0; pair.i < a->queries && !pe_error_poll(err); pair.i++) {
+            if (row_strays(a, &pair, bounds[0], bounds[1])) {
+                return stray_fail(a, sides, &pair, bounds, err);
+            }
+        }
+    }
+    return err->code;
+}
+
 int pe_reader_relate(struct pe_reader *r, struct pe_error *err) {
     struct pe_attention *a = r->a;
     struct pe_sides sides;
@@ -67,7 +137,10 @@ int pe_reader_relate(struct pe_reader *r, struct pe_error *err) {
         .scale = a->scale,
     };
     a->relative = relative;
-    return pe_relative_open(r->arena, relative, r->args->plan, sides.positions, err);
+    return pe_relative_open(r->arena, relative, r->args->plan, sides.positions, err) ||
+                   distances_check(a, &sides, err)
+               ? err->code
+               : PE_OK;
 }
 
 /* ---- Running ------------------------------------------------------------------------------------------- */

@@ -179,9 +179,10 @@ static int key_vectors_open(struct pe_arena *arena, struct pe_relative *relative
     return err->code;
 }
 
-static int admit_heads(const struct pe_relative *relative, struct pe_error *err) {
+static int tables_check(const struct pe_relative *relative, struct pe_error *err) {
     const struct pe_encoding *row = relative->row;
-    if (row->admit_heads && row->admit_heads(relative->view, relative->heads.model, err)) {
+    if ((row->admit_heads && row->admit_heads(relative->view, relative->heads.model, err)) ||
+        (row->suits && row->suits(relative->view, &relative->relation, err))) {
         return pe_error_at(err, "encoding");
     }
     return PE_OK;
@@ -202,10 +203,10 @@ int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const
     for (int side = 0; side < 2; side++) {
         list[side] = positions_list(arena, &positions[side], err);
     }
-    if (err->code || admit_heads(relative, err)) {
+    relation->heads = relative->heads.model;
+    if (err->code || tables_check(relative, err)) {
         return err->code;
     }
-    relation->heads = relative->heads.model;
     relation->queries = positions[0].length;
     relation->keys = positions[1].length;
     relation->query_positions = list[0];
@@ -220,6 +221,8 @@ int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const
         return err->code;
     }
     relative->reach = relative->row->reach ? relative->row->reach(relative->view, relation) : 0;
+    relative->mix_reach =
+        relative->row->mix && relation->value_width ? relative->row->mix_reach(relative->view) : 0;
     if (relative->row->scratch_bytes) {
         relative->scratch_bytes = relative->row->scratch_bytes(relative->view, relation, relative->real);
     }

@@ -26,7 +26,8 @@ struct pe_relative {
     const unsigned char *slices;   /* [heads.n, Tq + Tk - 1] of type real; NULL: none */
     const unsigned char *key_vectors;
     size_t key_width, scratch_bytes;
-    double reach; /* no |bias| or |term| is larger, but -infinity */
+    double reach;     /* no |bias| or |term| is larger, but -infinity */
+    double mix_reach; /* no number added to the output is */
 };
 
 /* relation has heads' model, widths, largest numbers and scale; positions and distance are filled in from the
