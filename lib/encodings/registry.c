@@ -21,7 +21,8 @@
     ROW(pe_sandwich)                                                                                         \
     ROW(pe_custom)                                                                                           \
     ROW(pe_swin)                                                                                             \
-    ROW(pe_swin_v2)
+    ROW(pe_swin_v2)                                                                                          \
+    ROW(pe_shaw)
 
 #define DECLARE(name) extern const struct pe_encoding name;
 ENCODINGS(DECLARE)

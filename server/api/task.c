@@ -7,6 +7,7 @@
 #include "tables.h"
 #include "wire/echo.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct pe_choice api_roles[] = {
@@ -85,6 +86,21 @@ bool task_wants(const struct task *task, const char *name, bool by_default) {
 }
 
 /* Gives tables that are named their tensors. */
+/* The table that a field names. Of several tensors in its file `tensor_name` says which; where the encoding
+ * has no such parameter, as it may have several tables, it is the one that is named as the field. */
+static const struct pe_tensor *named_table(const struct task *task, const char *field, const char *name,
+                                           const char *const *tensor_name, struct pe_error *err) {
+    const struct tables *tables = task->service->tables;
+    const struct table *table = tables_table(tables, name, err);
+    const char *own = table && table->n_tensors > 1 ? field : NULL;
+    const struct pe_tensor *found =
+        table ? tables_find(tables, name, tensor_name ? *tensor_name : own, err) : NULL;
+    if (err->code && (!table || !tensor_name)) {
+        snprintf(err->path, sizeof err->path, "%s", field);
+    }
+    return found;
+}
+
 static int resolve_tables(struct task *task, struct pe_spec *spec, struct pe_error *err) {
     const struct pe_encoding_info *info = spec->encoding;
     const struct pe_field *part = pe_field_find(info->fields, info->n_fields, "tensor_name");
@@ -94,9 +110,9 @@ static int resolve_tables(struct task *task, struct pe_spec *spec, struct pe_err
             continue;
         }
         struct pe_table *table = (struct pe_table *)(void *)(params + info->fields[i].offset);
-        const char *tensor_name = part ? *(const char **)(void *)(params + part->offset) : NULL;
+        const char *const *tensor_name = part ? (const char *const *)(void *)(params + part->offset) : NULL;
         if (table->name && !table->tensor) {
-            table->tensor = tables_find(task->service->tables, table->name, tensor_name, err);
+            table->tensor = named_table(task, info->fields[i].name, table->name, tensor_name, err);
         }
         if (err->code) {
             return err->code;

@@ -80,6 +80,7 @@
     X(rotary_attention)   \
     X(rows)               \
     X(safetensors)        \
+    X(shaw)               \
     X(shift)              \
     X(sinusoidal)         \
     X(softmax)            \
