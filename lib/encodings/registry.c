@@ -16,6 +16,7 @@
     ROW(pe_rope)                                                                                             \
     ROW(pe_alibi)                                                                                            \
     ROW(pe_t5)                                                                                               \
+    ROW(pe_wavlm)                                                                                            \
     ROW(pe_kerple)                                                                                           \
     ROW(pe_fire)                                                                                             \
     ROW(pe_sandwich)                                                                                         \

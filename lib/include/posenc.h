@@ -324,7 +324,7 @@ struct pe_attention_args {
      * stands for both. */
     const struct pe_positions *query_positions, *key_positions;
     const struct pe_attention_mask *mask;
-    const double *scale; /* of q.k, not of the bias; default 1/sqrt(d) */
+    const double *scale; /* of q.k, not of the bias; default 1/sqrt(d), or the encoding's own (T5: 1) */
     unsigned outputs;    /* enum pe_attention_output; default weights */
     enum pe_dtype dtype; /* of the results; default: the widest of what is posted */
 };

@@ -60,7 +60,8 @@ static const struct pe_field fields[] = {
     {PE_FIELD(attention_request, key_positions), .doc = "default 0..Tk-1"},
     {PE_FIELD(attention_request, mask), .fields = mask_fields, .n_fields = PE_COUNT(mask_fields),
      .object_size = sizeof(struct mask_object), .doc = "which keys a query sees; \"causal\" for short"},
-    {PE_FIELD(attention_request, scale), .min = -1e30, .max = 1e30, .doc = "of q.k; default 1/sqrt(d)"},
+    {PE_FIELD(attention_request, scale), .min = -1e30, .max = 1e30,
+     .doc = "of q.k; default 1/sqrt(d), or the encoding's own: 1 of t5"},
 };
 
 static const struct {

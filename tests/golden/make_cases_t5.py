@@ -6,8 +6,8 @@ Run it in this folder: /usr/bin/python3 make_cases_t5.py. The result is committe
 import numpy as np
 
 from make_buckets import Rule
-from make_cases import case, single, tensor
-from make_cases_ops import DOUBLE, SINGLE, attention, grid, qkv, softmax
+from make_cases import case, tensor
+from make_cases_ops import DOUBLE, attention, grid, qkv, softmax
 from make_random import of_words, philox
 
 

@@ -90,7 +90,8 @@
     X(tables)             \
     X(tcp)                \
     X(tensor)             \
-    X(torch)
+    X(torch)              \
+    X(wavlm)
 /* clang-format on */
 
 #define SUITE_DECLARE(module) Suite *module##_suite(void);
