@@ -193,6 +193,17 @@ static int admit_relation(const struct pe_relative *relative, struct pe_error *e
     return row->admit_relation ? row->admit_relation(relative->view, &relative->relation, err) : PE_OK;
 }
 
+/* How large numbers may be, and what memory a block takes. */
+static void sizes_open(struct pe_relative *relative) {
+    const struct pe_encoding *row = relative->row;
+    const struct pe_relation *relation = &relative->relation;
+    relative->reach = row->reach ? row->reach(relative->view, relation) : 0;
+    relative->mix_reach = row->mix && relation->value_width ? row->mix_reach(relative->view) : 0;
+    if (row->scratch_bytes) {
+        relative->scratch_bytes = row->scratch_bytes(relative->view, relation, relative->real);
+    }
+}
+
 int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const struct pe_plan *plan,
                      const struct pe_positions positions[2], struct pe_error *err) {
     struct pe_relation *relation = &relative->relation;
@@ -220,12 +231,7 @@ int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const
     if (err->code || admit_relation(relative, err)) {
         return err->code;
     }
-    relative->reach = relative->row->reach ? relative->row->reach(relative->view, relation) : 0;
-    relative->mix_reach =
-        relative->row->mix && relation->value_width ? relative->row->mix_reach(relative->view) : 0;
-    if (relative->row->scratch_bytes) {
-        relative->scratch_bytes = relative->row->scratch_bytes(relative->view, relation, relative->real);
-    }
+    sizes_open(relative);
     if (key_vectors_open(arena, relative, list[1], n[1], err)) {
         return err->code;
     }
