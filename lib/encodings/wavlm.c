@@ -181,17 +181,18 @@ static size_t wavlm_plan_bytes(const void *params) {
 }
 
 /* A gate's sum over its rows of weights is one row: the sum of them. */
-static void gate_open(struct pe_plan_view *view, size_t gate) {
+static int gate_open(struct pe_plan_view *view, size_t gate, struct pe_error *err) {
     const struct wavlm *wavlm = view->params;
     struct wavlm_data *data = view->data;
     const struct pe_cells weight = cells_of(wavlm, GATE_WEIGHT), bias = cells_of(wavlm, GATE_BIAS);
     size_t half = gate_rows(wavlm) / 2, d = view->width;
-    for (size_t r = gate * half; r < (gate + 1) * half; r++) {
+    for (size_t r = gate * half; r < (gate + 1) * half && !pe_error_poll(err); r++) {
         for (size_t c = 0; c < d; c++) {
             data->numbers[gate * d + c] += pe_cells_at(&weight, r, c);
         }
         data->bias[gate] += pe_cells_at(&bias, r, 0);
     }
+    return err->code;
 }
 
 static int wavlm_plan(struct pe_plan_view *view, struct pe_error *err) {
@@ -199,9 +200,9 @@ static int wavlm_plan(struct pe_plan_view *view, struct pe_error *err) {
     struct wavlm_data *data = view->data;
     const struct pe_bucket_rule rule = rule_of(wavlm);
     const struct pe_cells table = cells_of(wavlm, TABLE), constant = cells_of(wavlm, GATE_CONST);
-    (void)err;
-    gate_open(view, 0);
-    gate_open(view, 1);
+    if (gate_open(view, 0, err) || gate_open(view, 1, err)) {
+        return err->code;
+    }
     pe_buckets_open(&data->buckets, &rule, data->numbers + 2 * view->width);
     data->most_bias = pe_cells_largest(&table);
     data->most_const = pe_cells_largest(&constant);
