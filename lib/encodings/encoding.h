@@ -133,7 +133,7 @@ struct pe_encoding {
     /* cos and sin of the angles of some pairs at one position, with the attention factor. Cannot fail. */
     void (*angles)(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
                    const struct pe_angles *out);
-    /* The angles per unit of position [pairs]. */
+    /* The angles per unit of position [pairs], or [shift_pairs] of an encoding that does not turn. */
     void (*frequencies)(const struct pe_plan_view *view, enum pe_dtype dtype, void *out);
     /* ---- Relative encodings: a term of the logits, which has `bias` or `term`. Their width, if they have
      * one, is that of a head. ---- */

@@ -255,6 +255,13 @@ static void shift(const struct pe_plan_view *view, double distance, size_t pair,
     columns[1] = plan->second + pair * plan->step;
 }
 
+static void frequencies(const struct pe_plan_view *view, enum pe_dtype dtype, void *out) {
+    const struct plan *plan = view->data;
+    for (size_t i = 0; i < plan->n_second; i++) {
+        pe_turn_frequency(&plan->turns[i], dtype, (unsigned char *)out + i * pe_dtype_size(dtype));
+    }
+}
+
 static double row_cost_ns(const struct pe_plan_view *view) {
     return 60 + (is_exact(view) ? 12 : 40) * (double)view->width;
 }
@@ -281,5 +288,6 @@ const struct pe_encoding pe_sinusoidal = {
     .encode = encode,
     .shift_pairs = shift_pairs,
     .shift = shift,
+    .frequencies = frequencies,
     .row_cost_ns = row_cost_ns,
 };

@@ -375,6 +375,71 @@ struct pe_shift_result {
 PE_API int pe_shift_open(struct pe_arena *arena, struct pe_work *work, struct pe_shift_result *result,
                          const struct pe_shift_args *args, struct pe_error *err) PE_CHECKED;
 
+enum pe_similarity_metric { PE_SIMILARITY_DOT = 1, PE_SIMILARITY_COSINE };
+#define PE_SIMILARITY_WORK_MAX (UINT64_C(1) << 34) /* multiplications */
+
+struct pe_similarity_args {
+    size_t size;
+    const struct pe_plan *plan;
+    const struct pe_positions *positions; /* [T] or [B, T] */
+    enum pe_similarity_metric metric;     /* default dot */
+    /* Projections [D, n] of the vectors as queries and as keys: both, or random ones [D, D] from a seed,
+     * normal with standard deviation 1/sqrt(D); or none. */
+    const struct pe_tensor *w_q, *w_k;
+    const int64_t *w_seed;
+    enum pe_dtype dtype; /* of the results, which are made in float64; default float32 */
+};
+
+/* With an axis B in front for positions [B, T]. by_offset and spread are there where positions
+ * go in even steps: element r + T-1 is the mean (and the largest less the smallest) of gram[i, i + r]. */
+struct pe_similarity_result {
+    struct pe_tensor gram;              /* [T, T] */
+    struct pe_tensor by_offset, spread; /* [2T - 1] */
+};
+
+/* similarity: products (or cosines) of the vectors of all pairs of positions; of a rotary encoding the
+ * vectors are the cosines and sines of its pairs. Where the product is a function of the distance, the spread
+ * is zero but for rounding (Vaswani et al. 2017, section 3.5). PE_ERR_UNSUPPORTED at `encoding.type` for an
+ * encoding without vectors, PE_ERR_LIMIT at `positions`. */
+PE_API int pe_similarity_open(struct pe_arena *arena, struct pe_work *work,
+                              struct pe_similarity_result *result, const struct pe_similarity_args *args,
+                              struct pe_error *err) PE_CHECKED;
+
+struct pe_properties_args {
+    size_t size;
+    const struct pe_plan *plan;
+    const struct pe_plan *longer; /* the same for twice the length, where that is a parameter; or NULL */
+    const struct pe_positions *positions; /* [T] */
+};
+
+/* [2] is the smallest and the largest. */
+struct pe_properties {
+    bool unique;
+    double closest;         /* distance of the closest pair */
+    size_t closest_pair[2]; /* their indices */
+    bool bounded;
+    double largest, largest_far; /* |x| here, and at ten times the positions */
+    bool same_lengths;
+    double length_change; /* the largest change of a number in a sequence twice as long */
+    bool beyond;
+    const char *beyond_text; /* why not */
+    double norm[2], step[2]; /* of vectors, and of the change from one to the next */
+    size_t parameters;       /* learned numbers */
+    size_t bytes, flops;     /* of these vectors in float32; to use one */
+};
+struct pe_properties_result {
+    const struct pe_properties *properties; /* ARENA; filled in by the work */
+    struct pe_tensor wavelengths;           /* float64 [pairs], where there are frequencies; 0 for none */
+};
+
+/* properties: what a good encoding has, measured on the vectors of these positions: unique, bounded, the same
+ * in sequences of any length, and there beyond them. Of a rotary encoding the vectors are the cosines and
+ * sines of its pairs. PE_ERR_UNSUPPORTED at `encoding.type` for an encoding without vectors, PE_ERR_LIMIT at
+ * `positions` (PE_SIMILARITY_WORK_MAX). */
+PE_API int pe_properties_open(struct pe_arena *arena, struct pe_work *work,
+                              struct pe_properties_result *result, const struct pe_properties_args *args,
+                              struct pe_error *err) PE_CHECKED;
+
 enum pe_rotary_layout { PE_ROTARY_HALVES = 1, PE_ROTARY_INTERLEAVED };
 
 struct pe_convert_args {

@@ -13,6 +13,8 @@
     ROW(api_bias)                                                                                            \
     ROW(api_attention)                                                                                       \
     ROW(api_shift)                                                                                           \
+    ROW(api_similarity)                                                                                      \
+    ROW(api_properties)                                                                                      \
     ROW(api_positions)                                                                                       \
     ROW(api_convert)                                                                                         \
     ROW(api_check)                                                                                           \
