@@ -441,6 +441,41 @@ PE_API int pe_properties_open(struct pe_arena *arena, struct pe_work *work,
                               struct pe_properties_result *result, const struct pe_properties_args *args,
                               struct pe_error *err) PE_CHECKED;
 
+#define PE_HEAD_TOKENS_MAX 512
+
+struct pe_head_args {
+    size_t size;
+    const struct pe_plan *plan;
+    const struct pe_positions *positions; /* [T], evenly spaced, of the sequence it is tried on */
+    bool first;                           /* look at the first token; else at the one so many on: */
+    int64_t offset;                       /* -1 is the one before */
+    bool causal;
+    size_t width; /* of the head, even: the fastest pairs; default all of them; rotary: its own */
+};
+
+struct pe_head {
+    bool possible;
+    double gain;                  /* that w_q holds */
+    size_t rows;                  /* queries that have the wanted token before them */
+    double mass_least, mass_mean; /* weight on it */
+    size_t tries;                 /* random heads, without an encoding; else 0 */
+};
+/* All float64. */
+struct pe_head_result {
+    struct pe_tensor w_q,
+        w_k; /* [D, width]; of a rotary encoding [1, width], of a constant 1 in every token */
+    struct pe_tensor weights;   /* [T, T] */
+    const struct pe_head *head; /* ARENA; filled in by the work */
+};
+
+/* head: the weights of an attention head that looks k tokens back, or at the first token, in closed form from
+ * the encoding's shift maps (Vaswani et al. 2017, section 3.5: "easily learn to attend by relative
+ * positions"), and what it sees in a sequence without content. Without an encoding (type none) random heads
+ * are tried on equal tokens, and none can. PE_ERR_UNSUPPORTED at `encoding.type` for an encoding without a
+ * shift map; PE_ERR_RANGE at `positions`, `goal.attend`, `width`. */
+PE_API int pe_head_open(struct pe_arena *arena, struct pe_work *work, struct pe_head_result *result,
+                        const struct pe_head_args *args, struct pe_error *err) PE_CHECKED;
+
 enum pe_rotary_layout { PE_ROTARY_HALVES = 1, PE_ROTARY_INTERLEAVED };
 
 struct pe_convert_args {

@@ -52,6 +52,7 @@ struct task {
     const char *encoding_json; /* the resolved encoding; NULL = the operation has none */
     struct pe_plan *plans[API_MAX_PLANS];
     size_t n_plans;
+    struct narrow *narrow; /* narrow.c */
     struct pe_error err;
 };
 
@@ -95,6 +96,10 @@ void task_echo_positions(struct task *task, const char *name, const struct pe_po
 bool task_wants(const struct task *task, const char *name, bool by_default);
 /* What the plan found out, as JSON fields of the result. */
 int task_facts(struct task *task, const struct pe_plan *plan, struct pe_error *err);
+/* Declares a result that the work makes in float64 as one in `dtype`. After the operation has set the work;
+ * at most four, and then no other run is put in its place. */
+int task_narrow(struct task *task, const char *name, const struct pe_tensor *wide, enum pe_dtype dtype,
+                struct pe_error *err);
 /* A number as a JSON field of the result. */
 int task_number(struct task *task, const char *name, double value, struct pe_error *err);
 

@@ -15,6 +15,7 @@
     ROW(api_shift)                                                                                           \
     ROW(api_similarity)                                                                                      \
     ROW(api_properties)                                                                                      \
+    ROW(api_head)                                                                                            \
     ROW(api_positions)                                                                                       \
     ROW(api_convert)                                                                                         \
     ROW(api_check)                                                                                           \

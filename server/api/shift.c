@@ -30,63 +30,17 @@ static int check_return(const struct task *task, const struct pe_shift_result *m
                    "this encoding has no exact map in blocks; matrix is the best one");
 }
 
-/* Maps are computed in float64; in another type they are stored once the work is done. */
-struct narrow {
-    struct pe_work work;
-    struct pe_tensor wide[2], out[2];
-    size_t n;
-};
-
-static void narrow_store(const struct narrow *narrow, const struct pe_tensor *wide,
-                         const struct pe_tensor *out) {
-    const double *from = wide->data;
-    unsigned char *to = out->data;
-    size_t n = pe_tensor_count(wide), size = pe_dtype_size(out->dtype);
-    for (size_t i = 0, step; i < n && !pe_stop_asked(narrow->work.stop); i += step) {
-        step = api_stop_step(n, i);
-        pe_dtype_store(out->dtype, from + i, step, to + i * size);
-    }
-}
-
-static void narrow_run(const void *state, size_t part) {
-    const struct narrow *narrow = state;
-    (void)part;
-    if (!pe_work_run(&narrow->work)) {
-        return;
-    }
-    for (size_t i = 0; i < narrow->n; i++) {
-        narrow_store(narrow, &narrow->wide[i], &narrow->out[i]);
-    }
-}
-
-static int declare_map(struct task *task, struct narrow *narrow, const char *name,
-                       const struct pe_tensor *wide, struct pe_error *err) {
-    struct pe_tensor *out = &narrow->out[narrow->n];
-    enum pe_dtype dtype = task->common.dtype ? (enum pe_dtype)task->common.dtype : PE_DTYPE_F64;
-    narrow->wide[narrow->n++] = *wide;
-    if (pe_tensor_alloc(task->arena, out, dtype, wide->rank, wide->dim, err)) {
-        return err->code;
-    }
-    result_tensor(&task->result, name, out);
-    return PE_OK;
-}
-
 static int declare(struct task *task, const struct pe_shift_result *made, struct pe_error *err) {
-    struct narrow *narrow = pe_arena_array(task->arena, 1, sizeof *narrow, err);
-    if (!narrow ||
-        (made->blocks.data && task_wants(task, "blocks", true) &&
-         declare_map(task, narrow, "blocks", &made->blocks, err)) ||
+    enum pe_dtype dtype = task->common.dtype ? (enum pe_dtype)task->common.dtype : PE_DTYPE_F64;
+    if ((made->blocks.data && task_wants(task, "blocks", true) &&
+         task_narrow(task, "blocks", &made->blocks, dtype, err)) ||
         (made->matrix.data && task_wants(task, "matrix", !made->exact) &&
-         declare_map(task, narrow, "matrix", &made->matrix, err))) {
+         task_narrow(task, "matrix", &made->matrix, dtype, err))) {
         return err->code;
     }
     result_json(&task->result, "exact", made->exact ? "true" : "false");
     result_numbers(&task->result, "residual", &made->residual);
     result_numbers(&task->result, "rms", &made->rms);
-    narrow->work = task->work;
-    task->work.state = narrow;
-    task->work.run = narrow_run;
-    task->work.n_parts = 1;
     return PE_OK;
 }
 
