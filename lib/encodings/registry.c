@@ -23,7 +23,8 @@
     ROW(pe_custom)                                                                                           \
     ROW(pe_swin)                                                                                             \
     ROW(pe_swin_v2)                                                                                          \
-    ROW(pe_shaw)
+    ROW(pe_shaw)                                                                                             \
+    ROW(pe_transformer_xl)
 
 #define DECLARE(name) extern const struct pe_encoding name;
 ENCODINGS(DECLARE)

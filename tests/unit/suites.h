@@ -64,6 +64,7 @@
     X(reports_padding)    \
     X(reports_precision)  \
     X(reports_relative_bias) \
+    X(reports_relative_terms) \
     X(reports_rotary)     \
     X(reports_scaling)    \
     X(reports_width)      \
@@ -91,6 +92,7 @@
     X(tcp)                \
     X(tensor)             \
     X(torch)              \
+    X(transformer_xl)     \
     X(wavlm)
 /* clang-format on */
 
