@@ -83,6 +83,7 @@
     X(safetensors)        \
     X(shaw)               \
     X(shift)              \
+    X(similarity)         \
     X(sinusoidal)         \
     X(softmax)            \
     X(source)             \

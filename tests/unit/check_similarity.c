@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * How similarity, properties and head may be asked for wrongly, with the field that is named and what is
+ * told; and what the library says to programs.
+ */
+#include "call_run.h"
+#include "suites.h"
+
+#include <string.h>
+
+static struct call_ground ground;
+
+static void setup(void) {
+    call_ground_open(&ground);
+}
+
+static void teardown(void) {
+    call_ground_close(&ground);
+}
+
+#define SIMILAR "GET /v1/similarity?type=sinusoidal&d_model=4&"
+#define POST    "POST /v1/similarity"
+#define SIN4    "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":4},\"positions\":[0,1],"
+#define CARD    "GET /v1/properties?"
+#define HEAD    "GET /v1/head?type=sinusoidal&d_model=4&"
+#define ROPE    "GET /v1/head?type=rope&layout=halves&head_dim=4&"
+
+static const struct bad {
+    const char *request, *body;
+    int status;
+    const char *slug, *field, *detail; /* NULL: any */
+} bad[] = {
+    /* clang-format off */
+    {SIMILAR "metric=dot", NULL, 400, "missing", "positions", NULL},
+    {SIMILAR "positions=0:3&metric=euclid", NULL, 400, "choice", "metric",
+     "must be one of dot, cosine, got \"euclid\""},
+    {SIMILAR "positions=0,1&return=by_offset", NULL, 400, "unsupported", "return",
+     "by_offset is for positions in even steps, as 0:100 or start, count and step"},
+    {SIMILAR "positions=0,1&return=spread", NULL, 400, "unsupported", "return", NULL},
+    {SIMILAR "positions=0:2&return=vectors", NULL, 400, "choice", "return", NULL},
+    {"GET /v1/similarity?type=alibi&positions=0:3", NULL, 400, "unsupported", "encoding.type",
+     "alibi has no vectors to compare; it can: bias, attention"},
+    {"GET /v1/similarity?type=none&positions=0:3", NULL, 400, "unsupported", "encoding.type", NULL},
+    {"GET /v1/similarity?type=sinusoidal&d_model=512&positions=0:10000", NULL, 413, "limit", "positions",
+     "10000 positions with vectors of 512 numbers are 5.12e+10 multiplications, at most 1.72e+10 are allowed"},
+    {POST, SIN4 "\"w_q\":[[1],[2],[3],[4]]}", 400, "missing", "w_k", "is missing: give both or none"},
+    {POST, SIN4 "\"w_k\":[[1],[2],[3],[4]]}", 400, "missing", "w_q", "is missing: give both or none"},
+    {POST, SIN4 "\"w_q\":[[1],[2]],\"w_k\":[[1],[2]]}", 400, "shape", "w_q",
+     "has shape [2, 1], allowed is [4, n]: the vectors have 4 numbers"},
+    {POST, SIN4 "\"w_q\":[[1],[2],[3],[4]],\"w_k\":[[1,1],[2,1],[3,1],[4,1]]}", 400, "shape", "w_k",
+     "has 2 columns but w_q has 1"},
+    {POST, SIN4 "\"w_q\":[[1],[2],[3],[4]],\"w_k\":[[1],[2],[3],[4]],\"w_seed\":1}", 400, "conflict", "w_seed",
+     "makes weights, and w_q and w_k are given"},
+    {CARD "type=sinusoidal&d_model=4&positions=[[0,1],[1,2]]", NULL, 400, "shape", "positions",
+     "are of several sequences, allowed is one"},
+    {CARD "type=t5&seed=1&positions=0:4", NULL, 400, "unsupported", "encoding.type",
+     "t5 has no vectors to measure; it can: bias, attention"},
+    {CARD "type=sinusoidal&d_model=512&positions=0:10000", NULL, 413, "limit", "positions",
+     "10000 positions are 5.12e+10 operations, at most 1.72e+10 are allowed"},
+    {HEAD "positions=0:4", NULL, 400, "missing", "goal", NULL},
+    {"POST /v1/head", "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":4},\"goal\":{}}", 400, "missing",
+     "goal.attend", "is missing: a number of tokens, or first"},
+    {HEAD "goal.attend=-1&goal.first=true", NULL, 400, "conflict", "goal.attend",
+     "is given, and so is first"},
+    {HEAD "goal.attend=-1.5", NULL, 400, "range", "goal.attend",
+     "got -1.5, allowed are whole numbers of tokens, or first"},
+    {HEAD "goal.attend=last", NULL, 400, NULL, "goal.attend", NULL},
+    {HEAD "goal.attend=1", NULL, 400, "range", "goal.attend",
+     "got 1, allowed are -11 to 0 with 12 tokens and a causal mask"},
+    {HEAD "goal.attend=12&causal=false", NULL, 400, "range", "goal.attend",
+     "got 12, allowed are -11 to 11 with 12 tokens"},
+    {HEAD "goal.attend=-1&positions=0:1", NULL, 400, "range", "positions",
+     "are 1, allowed are 2 to 512 tokens"},
+    {HEAD "goal.attend=-1&positions=0:513", NULL, 400, "range", "positions",
+     "are 513, allowed are 2 to 512 tokens"},
+    {HEAD "goal.attend=-1&positions=0,1,3", NULL, 400, "range", "positions",
+     "are not evenly spaced, as one map for all needs"},
+    {HEAD "goal.attend=-1&positions=3:0:-1", NULL, 400, "range", "positions",
+     "go in steps of -1, allowed are steps above 0"},
+    {HEAD "goal.attend=-1&positions=[[0,1],[1,2]]", NULL, 400, "shape", "positions",
+     "are not one sequence with one coordinate each"},
+    {HEAD "goal.attend=-1&width=6", NULL, 400, "range", "width",
+     "is 6, allowed are even numbers up to 4: the pairs of the encoding"},
+    {HEAD "goal.attend=-1&width=3", NULL, 400, "range", "width", NULL},
+    {ROPE "goal.attend=-1&width=2", NULL, 400, "conflict", "width",
+     "is 2, but the encoding turns heads of 4"},
+    {ROPE "goal=first&positions=0:1e12:1e10", NULL, 400, "unsupported", "positions",
+     "go so far that even the slowest pair turns past the first token"},
+    {"GET /v1/head?type=random&d_model=4&goal.attend=-1", NULL, 400, "unsupported", "encoding.type",
+     "random has no map from a position to the next to build a head of; it can: encode, apply, attention, shift"},
+    /* clang-format on */
+};
+
+START_TEST(bad_requests) {
+    const struct bad *row = &bad[_i];
+    struct call_try try = {.request = row->request, .body = row->body};
+    call_expect_problem(&ground, &try, row->status, row->slug, row->field, row->detail);
+    call_try_close(&try);
+}
+END_TEST
+
+/* A head that cannot tell its token from the others says so: at a base of 1 all pairs turn alike. */
+START_TEST(an_impossible_head) {
+    struct call_try try = {
+        .request =
+            "GET /v1/head?type=sinusoidal&d_model=2&goal.attend=-1&position_scale=1e-7&return=weights"};
+    call_try(&ground, &try);
+    ck_assert_int_eq(try.status, 200);
+    const json_t *mass = json_object_get(try.json, "mass");
+    ck_assert(json_is_false(json_object_get(mass, "possible")));
+    ck_assert_str_eq(json_string_value(json_object_get(mass, "detail")),
+                     "no other token is far enough behind the wanted one");
+    call_try_close(&try);
+}
+END_TEST
+
+/* The same bits on one thread and on several, and with an element type of 16 bits. */
+START_TEST(parts_agree) {
+    static const char request[] =
+        "GET /v1/similarity?type=sinusoidal&d_model=256&positions=0:300&format=raw&return=gram";
+    struct call_try one = {.request = request}, last_first = {.request = request, .threads = -1};
+    call_try(&ground, &one);
+    call_try(&ground, &last_first);
+    ck_assert_uint_gt(one.n_parts, 1);
+    ck_assert_uint_eq(one.reply_n, 4 * 300 * 300);
+    ck_assert_mem_eq(one.reply, last_first.reply, one.reply_n);
+    call_try_close(&last_first);
+    call_try_close(&one);
+    struct call_try half = {
+        .request =
+            "GET /v1/head?type=sinusoidal&d_model=8&goal.attend=0&format=npy&dtype=float16&return=weights"};
+    call_try(&ground, &half);
+    ck_assert_uint_eq(half.reply_n, 128 + 2 * 12 * 12);
+    call_try_close(&half);
+}
+END_TEST
+
+/* What only programs can leave out. */
+START_TEST(arguments_of_programs) {
+    struct pe_error err = {0};
+    struct pe_arena *arena = pe_arena_open(1 << 20, NULL, &err);
+    struct pe_work work;
+    struct pe_similarity_result similarity;
+    struct pe_properties_result properties;
+    struct pe_head_result head;
+    struct pe_spec spec;
+    struct pe_plan *plan = NULL;
+    ck_assert_int_eq(pe_spec_init(arena, &spec, "sinusoidal", &err), PE_OK);
+    ck_assert_int_eq(pe_spec_set(arena, &spec, "d_model", "4", &err), PE_OK);
+    ck_assert_int_eq(pe_plan_open(&plan, &spec, &err), PE_OK);
+    const struct pe_positions positions = {.length = 3, .axes = 1, .step = 1};
+    const struct {
+        const struct pe_plan *plan;
+        const struct pe_positions *positions;
+        const char *field;
+    } rows[] = {{NULL, &positions, "encoding"}, {plan, NULL, "positions"}};
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        struct pe_error errs[3] = {{0}, {0}, {0}};
+        const struct pe_similarity_args of_similarity = {
+            .size = sizeof of_similarity, .plan = rows[i].plan, .positions = rows[i].positions};
+        const struct pe_properties_args of_properties = {
+            .size = sizeof of_properties, .plan = rows[i].plan, .positions = rows[i].positions};
+        const struct pe_head_args of_head = {
+            .size = sizeof of_head, .plan = rows[i].plan, .positions = rows[i].positions};
+        (void)!pe_similarity_open(arena, &work, &similarity, &of_similarity, &errs[0]);
+        (void)!pe_properties_open(arena, &work, &properties, &of_properties, &errs[1]);
+        (void)!pe_head_open(arena, &work, &head, &of_head, &errs[2]);
+        for (int k = 0; k < 3; k++) {
+            ck_assert_int_eq(errs[k].code, PE_ERR_MISSING);
+            ck_assert_str_eq(errs[k].path, rows[i].field);
+        }
+    }
+    pe_plan_close(plan);
+    pe_arena_close(arena);
+}
+END_TEST
+
+Suite *similarity_suite(void) {
+    Suite *suite = suite_create("similarity");
+    TCase *tests = tcase_create("similarity");
+    suite_add_tcase(suite, tests);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, bad_requests, 0, (int)PE_COUNT(bad));
+    tcase_add_test(tests, an_impossible_head);
+    tcase_add_test(tests, parts_agree);
+    tcase_add_test(tests, arguments_of_programs);
+    return suite;
+}
