@@ -8,6 +8,7 @@
 #include "suites.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct pe_arena *arena;
@@ -259,6 +260,44 @@ START_TEST(bad_requests) {
 }
 END_TEST
 
+/* Two tables in one file: each field takes the tensor of its name, and a file without one says what it holds.
+ */
+START_TEST(tables_of_one_file) {
+    static const char header[] = "{\"keys\":{\"dtype\":\"F64\",\"shape\":[1,1],\"data_offsets\":[0,8]},"
+                                 "\"values\":{\"dtype\":\"F64\",\"shape\":[1,1],\"data_offsets\":[8,16]}}";
+    static const double numbers[] = {3, 5};
+    char folder[] = "/tmp/check_shaw_XXXXXX", path[60];
+    uint64_t n = sizeof header - 1;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/test_two.safetensors", folder);
+    FILE *file = fopen(path, "wb");
+    ck_assert_ptr_nonnull(file);
+    fwrite(&n, sizeof n, 1, file);
+    fwrite(header, 1, n, file);
+    fwrite(numbers, sizeof numbers, 1, file);
+    fclose(file);
+    struct call_ground own;
+    call_ground_open_tables(&own, folder);
+    remove(path);
+    remove(folder);
+    struct call_try try = {
+        .request = "POST /v1/attention",
+        .body = "{\"q\":[[2]],\"k\":[[0]],\"v\":[[2]],\"return\":[\"position\",\"output\"],"
+                "\"encoding\":{\"type\":\"shaw\",\"keys\":\"test_two\",\"values\":\"test_two\"}}"};
+    call_try(&own, &try);
+    ck_assert_msg(try.status == 200 && strstr(try.reply, "[[6.0]]") && strstr(try.reply, "[[7.0]]"), "%s",
+                  try.reply);
+    call_try_close(&try);
+    struct call_try other = {.request = "POST /v1/attention",
+                             .body = "{\"q\":[[2]],\"k\":[[0]],\"encoding\":{\"type\":\"transformer_xl\","
+                                     "\"w_r\":\"test_two\"}}"};
+    call_expect_problem(&own, &other, 400, "unknown_name", "encoding.w_r",
+                        "the table \"test_two\" has no tensor \"w_r\"; it holds: keys, values");
+    call_try_close(&other);
+    call_ground_close(&own);
+}
+END_TEST
+
 /* In C nobody has made the plan for these queries. */
 START_TEST(plans_for_other_widths) {
     struct pe_error err = {0};
@@ -294,6 +333,7 @@ Suite *shaw_suite(void) {
     tcase_add_test(numbers, plans_for_other_widths);
     suite_add_tcase(suite, refused);
     tcase_add_checked_fixture(refused, ground_setup, ground_teardown);
+    tcase_add_test(refused, tables_of_one_file);
     tcase_add_loop_test(refused, bad_requests, 0, (int)PE_COUNT(bad));
     return suite;
 }
