@@ -16,7 +16,7 @@ int pe_window_read(struct pe_window *window, const struct pe_ints *sides, int64_
                            (long long)sides->v[i], PE_WINDOW_MAX);
         }
     }
-    *window = (struct pe_window){(size_t)sides->v[0], (size_t)sides->v[1], (size_t)cls};
+    *window = (struct pe_window){.h = (size_t)sides->v[0], .w = (size_t)sides->v[1], .cls = (size_t)cls};
     return PE_OK;
 }
 
@@ -39,16 +39,26 @@ int pe_window_admit(const struct pe_window *window, const struct pe_positions *p
                    tokens);
 }
 
+static size_t offsets_of(const struct pe_window *window) {
+    return window->folded ? window->h * window->w : (2 * window->h - 1) * (2 * window->w - 1);
+}
+
 size_t pe_window_rows(const struct pe_window *window) {
-    return (2 * window->h - 1) * (2 * window->w - 1) + 3 * window->cls;
+    return offsets_of(window) + 3 * window->cls;
+}
+
+static size_t apart(size_t a, size_t b) {
+    return a > b ? a - b : b - a;
 }
 
 size_t pe_window_row(const struct pe_window *window, size_t query, size_t key) {
-    size_t rows = (2 * window->h - 1) * (2 * window->w - 1);
     if (query < window->cls || key < window->cls) {
-        return rows + (query >= window->cls ? 1 : key >= window->cls ? 0 : 2);
+        return offsets_of(window) + (query >= window->cls ? 1 : key >= window->cls ? 0 : 2);
     }
     size_t q = query - window->cls, k = key - window->cls, w = window->w;
+    if (window->folded) {
+        return apart(q / w, k / w) * w + apart(q % w, k % w);
+    }
     size_t down = q / w + window->h - 1 - k / w, across = q % w + w - 1 - k % w;
     return down * (2 * w - 1) + across;
 }

@@ -10,6 +10,7 @@
 
 struct pe_window {
     size_t h, w, cls; /* cls: tokens before the patches, 0 or 1 */
+    bool folded;      /* offsets to either side are one */
 };
 
 #define PE_WINDOW_MAX 1024 /* patches to a side */
@@ -20,11 +21,12 @@ size_t pe_window_tokens(const struct pe_window *window);
 /* Are the positions tokens of the window? PE_ERR_RANGE at the first that is not. */
 int pe_window_admit(const struct pe_window *window, const struct pe_positions *positions,
                     struct pe_error *err);
-/* Offsets of two patches: (2h-1)(2w-1), and with a class token three rows more. */
+/* Offsets of two patches: (2h-1)(2w-1), folded h*w; and with a class token three rows more. */
 size_t pe_window_rows(const struct pe_window *window);
 /* The row of a table by offsets for two tokens,
  *
  *     (y_q - y_k + h - 1)(2w - 1) + x_q - x_k + w - 1
+ *     |y_q - y_k| w + |x_q - x_k|                            folded
  *
  * behind which come class to patch, patch to class, and class to class. */
 size_t pe_window_row(const struct pe_window *window, size_t query, size_t key);

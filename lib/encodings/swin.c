@@ -4,6 +4,8 @@
  *
  *     b(q, k) = table[(y_q - y_k + h - 1)(2w - 1) + x_q - x_k + w - 1]        [(2h-1)(2w-1), H]
  *
+ * LeViT folds the offsets, table[|y_q - y_k| w + |x_q - x_k|] of [h*w, H]: to either side is the same.
+ *
  * The factor of the rows is 2w - 1: with 2h - 1 in its place a square window hides the fault. Tokens are the
  * patches row by row. BEiT puts a class token before them, with three rows behind the table for class to
  * patch, patch to class, and class to class.
@@ -18,25 +20,40 @@ struct swin {
     struct pe_ints window;
     struct pe_table table;
     int64_t cls_rows;
+    int offsets;
     int64_t seed;
     double std;
+};
+
+enum offsets { OFFSETS_SIGNED = 1, OFFSETS_ABSOLUTE };
+
+static const struct pe_choice offset_choices[] = {
+    {"signed", OFFSETS_SIGNED, "(2h-1)(2w-1) offsets, as Swin and BEiT have them"},
+    {"absolute", OFFSETS_ABSOLUTE, "h*w of them, to either side the same, as in LeViT"},
+    {0},
 };
 
 static const struct pe_field fields[] = {
     {PE_FIELD(swin, window), .flags = PE_FIELD_REQUIRED, .min = 1, .max = PE_WINDOW_MAX,
      .doc = "[h, w] patches"},
-    {PE_FIELD(swin, table), .shape = "[(2h-1)(2w-1), H], with cls_rows three rows more",
+    {PE_FIELD(swin, table), .shape = "[(2h-1)(2w-1), H] or [h*w, H], with cls_rows three rows more",
      .doc = "the biases by offset"},
     {PE_FIELD(swin, cls_rows), .min = 0, .max = 1, .def = "0",
      .doc = "class tokens before the patches, as in BEiT"},
+    {PE_FIELD(swin, offsets), .choices = offset_choices, .def = "signed",
+     .doc = "what the table has a row for"},
     {PE_FIELD(swin, seed), .min = 0, .max = PE_POSITION_MAX, .doc = "in place of a table: a random one"},
     {PE_FIELD(swin, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
      .doc = "standard deviation of its numbers"},
 };
-enum { FIELD_SEED = 3 };
+enum { FIELD_SEED = 4 };
 
 static int window_of(struct pe_window *window, const struct swin *swin, struct pe_error *err) {
-    return pe_window_read(window, &swin->window, swin->cls_rows, err);
+    if (pe_window_read(window, &swin->window, swin->cls_rows, err)) {
+        return err->code;
+    }
+    window->folded = swin->offsets == OFFSETS_ABSOLUTE;
+    return PE_OK;
 }
 
 static struct pe_cells cells_of(const struct swin *swin) {

@@ -164,7 +164,7 @@ struct plan {
 /* Bounded by values_check. */
 static size_t swin_plan_bytes(const void *params) {
     const struct swin_v2 *swin = params;
-    const struct pe_window window = {(size_t)swin->window.v[0], (size_t)swin->window.v[1], 0};
+    const struct pe_window window = {.h = (size_t)swin->window.v[0], .w = (size_t)swin->window.v[1]};
     return sizeof(struct plan) + pe_window_rows(&window) * heads_of(swin) * sizeof(double);
 }
 
