@@ -6,13 +6,14 @@
 
 #include "core/admit.h"
 
-int pe_window_read(struct pe_window *window, const struct pe_ints *sides, int64_t cls, struct pe_error *err) {
+int pe_window_read(struct pe_window *window, const struct pe_ints *sides, int64_t cls, const char *field,
+                   struct pe_error *err) {
     if (sides->n != 2) {
-        return pe_fail(err, PE_ERR_SHAPE, "window", "must be [h, w], got %zu numbers", sides->n);
+        return pe_fail(err, PE_ERR_SHAPE, field, "must be [h, w], got %zu numbers", sides->n);
     }
     for (size_t i = 0; i < 2; i++) {
         if (sides->v[i] < 1 || sides->v[i] > PE_WINDOW_MAX) {
-            return pe_fail(err, PE_ERR_RANGE, "window", "got %lld patches to a side, allowed are 1 to %d",
+            return pe_fail(err, PE_ERR_RANGE, field, "got %lld patches to a side, allowed are 1 to %d",
                            (long long)sides->v[i], PE_WINDOW_MAX);
         }
     }

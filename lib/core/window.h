@@ -15,8 +15,9 @@ struct pe_window {
 
 #define PE_WINDOW_MAX 1024 /* patches to a side */
 
-/* From the field `window` [h, w]; PE_ERR_SHAPE or PE_ERR_RANGE there. */
-int pe_window_read(struct pe_window *window, const struct pe_ints *sides, int64_t cls, struct pe_error *err);
+/* From a field [h, w]; PE_ERR_SHAPE or PE_ERR_RANGE there. */
+int pe_window_read(struct pe_window *window, const struct pe_ints *sides, int64_t cls, const char *field,
+                   struct pe_error *err);
 size_t pe_window_tokens(const struct pe_window *window);
 /* Are the positions tokens of the window? PE_ERR_RANGE at the first that is not. */
 int pe_window_admit(const struct pe_window *window, const struct pe_positions *positions,

@@ -128,12 +128,11 @@ static int custom_admit_relation(const struct pe_plan_view *view, const struct p
                    relation->distance, most);
 }
 
-/* All at 0.. of a square matrix. */
-static size_t custom_tokens(const struct pe_plan_view *view) {
+/* All rows and columns of a matrix. */
+static size_t custom_tokens(const struct pe_plan_view *view, bool keys) {
     const struct custom *custom = view->params;
     const struct pe_tensor *numbers = numbers_of(custom);
-    bool square = custom->matrix.tensor && numbers->dim[numbers->rank - 2] == last(numbers);
-    return square ? last(numbers) : 0;
+    return !custom->matrix.tensor ? 0 : keys ? last(numbers) : numbers->dim[numbers->rank - 2];
 }
 
 static void custom_bias(const struct pe_plan_view *view, const struct pe_pair_row *row, double *out) {

@@ -152,8 +152,8 @@ struct pe_encoding {
     void (*bias)(const struct pe_plan_view *view, const struct pe_pair_row *row, double *out);
     /* Is it a function of key - query alone, rounded to a double? NULL: it is not. */
     bool (*stationary)(const struct pe_plan_view *view);
-    /* The positions 0..n-1 that it is made for. 0 or NULL: there are no such. */
-    size_t (*tokens)(const struct pe_plan_view *view);
+    /* The positions 0..n-1 that it is made for, of queries and of keys. 0 or NULL: there are no such. */
+    size_t (*tokens)(const struct pe_plan_view *view, bool keys);
     /* What depends on the query: adds it to out, each element's as one number of type `real`. Cannot fail. */
     void (*term)(const struct pe_plan_view *view, const struct pe_logits *block);
     /* Vectors of the keys' positions that `term` needs, made once for all heads and queries: out [n, width of
@@ -179,7 +179,8 @@ struct pe_encoding {
     double (*scale)(const struct pe_plan_view *view, double usual);
     /* At most PE_MAX_FACTS; returns their number. NULL: none. */
     size_t (*facts)(const struct pe_plan_view *view, struct pe_fact *facts);
-    /* A rough cost of one vector on one core. NULL: by its width. */
+    /* A rough cost of one vector, or of one bias, on one core. NULL: by its width; of a bias, that of a few
+     * operations. */
     double (*row_cost_ns)(const struct pe_plan_view *view);
 };
 

@@ -97,6 +97,10 @@ static double sandwich_reach(const struct pe_plan_view *view, const struct pe_re
     return 2 * (double)frequencies(view->params) * (double)relation->heads / 8;
 }
 
+static double sandwich_cost_ns(const struct pe_plan_view *view) {
+    return 40 * (double)frequencies(view->params);
+}
+
 const struct pe_encoding pe_sandwich = {
     .info =
         {
@@ -117,4 +121,5 @@ const struct pe_encoding pe_sandwich = {
     .bias = sandwich_bias,
     .stationary = sandwich_stationary,
     .reach = sandwich_reach,
+    .row_cost_ns = sandwich_cost_ns,
 };

@@ -8,7 +8,8 @@
  *
  * The factor of the rows is 2w - 1: with 2h - 1 in its place a square window hides the fault. Tokens are the
  * patches row by row. BEiT puts a class token before them, with three rows behind the table for class to
- * patch, patch to class, and class to class.
+ * patch, patch to class, and class to class. Without a table `seed` makes one: its cell (row, head) is cell
+ * (r, c) of table 0 of core/cells.h.
  */
 #include "encodings/encoding.h"
 
@@ -49,7 +50,7 @@ static const struct pe_field fields[] = {
 enum { FIELD_SEED = 4 };
 
 static int window_of(struct pe_window *window, const struct swin *swin, struct pe_error *err) {
-    if (pe_window_read(window, &swin->window, swin->cls_rows, err)) {
+    if (pe_window_read(window, &swin->window, swin->cls_rows, "window", err)) {
         return err->code;
     }
     window->folded = swin->offsets == OFFSETS_ABSOLUTE;
@@ -107,7 +108,8 @@ static int swin_admit_heads(const struct pe_plan_view *view, size_t heads, struc
                    heads);
 }
 
-static size_t swin_tokens(const struct pe_plan_view *view) {
+static size_t swin_tokens(const struct pe_plan_view *view, bool keys) {
+    (void)keys;
     return pe_window_tokens(view->data);
 }
 

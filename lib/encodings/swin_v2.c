@@ -8,9 +8,14 @@
  *     b(q,k) = 16 sigmoid(relu(v w1 + b1) w2)                             2 -> n -> heads
  *     logits = exp(min(logit_scale, ln 100)) cos(q, k) + b(q, k)
  *
- * coordinates=cr is the variant of another implementation: sign(d) ln(1 + |d|) of the offset in patches. The
- * network's outputs are the same for all windows, so they are made once, a row for each offset; `table` is
- * these rows before the sigmoid, where somebody else has made them. A side of one patch has offset 0 alone.
+ * coordinates=cr, of Swin V2 CR and of timm's RelPosMlp, are sign(d) ln(1 + |d|) of the offset in patches;
+ * there the second layer has a bias b2, and its outputs are the biases as they are: squash=false.
+ *
+ * The network's outputs are the same for all windows, so they are made once, a row for each offset; `table`
+ * is these rows before the sigmoid, where somebody else has made them. A side of one patch has offset 0
+ * alone. With a class token before the patches a table has three rows more (swin.c); the network knows
+ * nothing of it, and biases from or to it are 0, as RelPosMlp pads them. Without both `seed` makes a table:
+ * its cell (row, head) is cell (r, c) of table 0 of core/cells.h.
  */
 #include "encodings/encoding.h"
 
@@ -23,6 +28,7 @@
 #define HIDDEN_MAX 4096
 #define HEADS_MAX  1024
 #define VALUES_MAX ((size_t)1 << 22)
+#define CHUNK      256 /* cells read at a time, on the stack */
 
 enum coordinates { COORDINATES_SWIN = 1, COORDINATES_CR };
 
@@ -30,7 +36,9 @@ struct swin_v2 {
     uint64_t given;
     struct pe_ints window, pretrained_window;
     int coordinates;
-    struct pe_table w1, b1, w2, table;
+    struct pe_table w1, b1, w2, b2, table;
+    bool squash;
+    int64_t cls_rows;
     const struct pe_tensor *logit_scale;
     int64_t seed;
     double std;
@@ -51,16 +59,20 @@ static const struct pe_field fields[] = {
      .doc = "what the network is given"},
     {PE_FIELD(swin_v2, w1), .shape = "[2, n]", .doc = "first layer, as in x.w1: torch's weight transposed"},
     {PE_FIELD(swin_v2, b1), .shape = "[n]", .doc = "its bias"},
-    {PE_FIELD(swin_v2, w2), .shape = "[n, H]", .doc = "second layer; it has no bias"},
-    {PE_FIELD(swin_v2, table), .shape = "[(2h-1)(2w-1), H]",
+    {PE_FIELD(swin_v2, w2), .shape = "[n, H]", .doc = "second layer"},
+    {PE_FIELD(swin_v2, b2), .shape = "[H]", .doc = "its bias, which the published network does not have"},
+    {PE_FIELD(swin_v2, table), .shape = "[(2h-1)(2w-1), H], with cls_rows three rows more",
      .doc = "in place of the network: its outputs by offset, before the sigmoid"},
+    {PE_FIELD(swin_v2, squash), .def = "true",
+     .doc = "are biases 16 sigmoid(x) of the outputs x, as published? If not, they are x"},
+    {PE_FIELD(swin_v2, cls_rows), .min = 0, .max = 1, .def = "0", .doc = "class tokens before the patches"},
     {PE_FIELD(swin_v2, logit_scale), .flags = PE_FIELD_NUMBERS, .shape = "[1] or [H]",
      .doc = "logarithm of what cosines are multiplied by, up to ln 100 [ln 10]"},
     {PE_FIELD(swin_v2, seed), .min = 0, .max = PE_POSITION_MAX, .doc = "in place of both: a random table"},
     {PE_FIELD(swin_v2, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
      .doc = "standard deviation of its numbers"},
 };
-enum { FIELD_SEED = 8 };
+enum { FIELD_SEED = 11 };
 
 /* ---- Checks -------------------------------------------------------------------------------------------- */
 
@@ -79,6 +91,16 @@ static int shape_fail(const struct pe_tensor *tensor, const char *field, const c
                    pe_tensor_shape_text(tensor, shape, sizeof shape), allowed);
 }
 
+/* Of the second layer, if there is one. */
+static int b2_check(const struct swin_v2 *swin, size_t heads, struct pe_error *err) {
+    const struct pe_tensor *b2 = swin->b2.tensor;
+    if (there(&swin->b2) && pe_cells_check(&swin->b2, "b2", false, err)) {
+        return err->code;
+    }
+    return b2 && (b2->rank != 1 || b2->dim[0] != heads) ? shape_fail(b2, "b2", "[H], with the H of w2", err)
+                                                        : PE_OK;
+}
+
 static int network_check(const struct swin_v2 *swin, struct pe_error *err) {
     const struct pe_tensor *w1 = swin->w1.tensor, *b1 = swin->b1.tensor, *w2 = swin->w2.tensor;
     if (pe_cells_check(&swin->w1, "w1", false, err) || pe_cells_check(&swin->b1, "b1", false, err) ||
@@ -94,12 +116,12 @@ static int network_check(const struct swin_v2 *swin, struct pe_error *err) {
     if (w2->rank != 2 || w2->dim[0] != w1->dim[1] || w2->dim[1] < 1 || w2->dim[1] > HEADS_MAX) {
         return shape_fail(w2, "w2", "[n, H], with the n of w1 and H up to 1024", err);
     }
-    return PE_OK;
+    return b2_check(swin, w2->dim[1], err);
 }
 
 static int table_check(const struct swin_v2 *swin, const struct pe_window *window, struct pe_error *err) {
     const struct pe_tensor *table = swin->table.tensor;
-    char allowed[80];
+    char allowed[120];
     if (pe_cells_check(&swin->table, "table", seeded(swin), err) || !table) {
         return err->code;
     }
@@ -107,8 +129,9 @@ static int table_check(const struct swin_v2 *swin, const struct pe_window *windo
         table->dim[1] <= HEADS_MAX) {
         return PE_OK;
     }
-    snprintf(allowed, sizeof allowed, "[%zu, H] for a window of %zu x %zu, H up to %d",
-             pe_window_rows(window), window->h, window->w, HEADS_MAX);
+    snprintf(allowed, sizeof allowed, "[%zu, H] for a window of %zu x %zu%s, H up to %d",
+             pe_window_rows(window), window->h, window->w, window->cls ? " with a class token" : "",
+             HEADS_MAX);
     return shape_fail(table, "table", allowed, err);
 }
 
@@ -134,18 +157,46 @@ static int values_check(const struct swin_v2 *swin, const struct pe_window *wind
                          window->h, window->w, heads_of(swin), n, VALUES_MAX);
 }
 
-static int swin_check(const void *params, struct pe_error *err) {
-    const struct swin_v2 *swin = params;
-    struct pe_window window, pretrained;
-    if (pe_window_read(&window, &swin->window, 0, err) ||
-        (swin->pretrained_window.n && pe_window_read(&pretrained, &swin->pretrained_window, 0, err)) ||
-        scale_check(swin->logit_scale, err)) {
+static bool has_network(const struct swin_v2 *swin) {
+    return there(&swin->w1) || there(&swin->b1) || there(&swin->w2) || there(&swin->b2);
+}
+
+/* The window that the network was trained with divides offsets, and nothing else. */
+static int trained_check(const struct swin_v2 *swin, const struct pe_window *window, struct pe_error *err) {
+    static const char field[] = "pretrained_window";
+    struct pe_window trained;
+    if (!swin->pretrained_window.n) {
+        return PE_OK;
+    }
+    if (pe_window_read(&trained, &swin->pretrained_window, 0, field, err)) {
         return err->code;
     }
-    bool network = there(&swin->w1) || there(&swin->b1) || there(&swin->w2);
+    if (!has_network(swin) || swin->coordinates == COORDINATES_CR) {
+        return pe_fail(err, PE_ERR_CONFLICT, field,
+                       "divides the coordinates=swin of a network (w1, b1, w2), %s",
+                       has_network(swin) ? "not those of cr" : "which is not given");
+    }
+    if ((trained.h == 1 && window->h > 1) || (trained.w == 1 && window->w > 1)) {
+        return pe_fail(
+            err, PE_ERR_RANGE, field,
+            "has %zu x %zu patches, but offsets of the window's %zu x %zu cannot be told by a side "
+            "of 1",
+            trained.h, trained.w, window->h, window->w);
+    }
+    return PE_OK;
+}
+
+static int swin_check(const void *params, struct pe_error *err) {
+    const struct swin_v2 *swin = params;
+    struct pe_window window;
+    if (pe_window_read(&window, &swin->window, swin->cls_rows, "window", err) ||
+        trained_check(swin, &window, err) || scale_check(swin->logit_scale, err)) {
+        return err->code;
+    }
+    bool network = has_network(swin);
     if (network && (there(&swin->table) || seeded(swin))) {
         return pe_fail(err, PE_ERR_CONFLICT, seeded(swin) ? "seed" : "table",
-                       "is given, and so is the network: give one of them");
+                       "is given, and so is the network (w1, b1, w2): give one of them");
     }
     if (network ? network_check(swin, err) : table_check(swin, &window, err)) {
         return err->code;
@@ -156,20 +207,22 @@ static int swin_check(const void *params, struct pe_error *err) {
 /* ---- Plan ---------------------------------------------------------------------------------------------- */
 
 struct plan {
-    struct pe_window window;
-    size_t heads;    /* of the rows; 0: from the seed, for any number of heads */
-    double values[]; /* [rows, heads], after the sigmoid */
+    struct pe_window window; /* first, so data is a window, too */
+    size_t heads;            /* of the rows; 0: from the seed, for any number of heads */
+    double largest;          /* |value| */
+    double values[];         /* [rows, heads], the biases */
 };
 
 /* Bounded by values_check. */
 static size_t swin_plan_bytes(const void *params) {
     const struct swin_v2 *swin = params;
-    const struct pe_window window = {.h = (size_t)swin->window.v[0], .w = (size_t)swin->window.v[1]};
+    const struct pe_window window = {
+        .h = (size_t)swin->window.v[0], .w = (size_t)swin->window.v[1], .cls = (size_t)swin->cls_rows};
     return sizeof(struct plan) + pe_window_rows(&window) * heads_of(swin) * sizeof(double);
 }
 
-static double sigmoid16(double x) {
-    return 16 / (1 + exp(-x));
+static double bias_of(const struct swin_v2 *swin, double output) {
+    return swin->squash ? 16 / (1 + exp(-output)) : output;
 }
 
 /* One coordinate of an offset d, with a side of so many patches. */
@@ -181,66 +234,94 @@ static double coordinate(const struct swin_v2 *swin, double d, double side) {
     return copysign(log2(1 + fabs(u)) / 3, d);
 }
 
-/* values [heads] of one offset. */
-static void network(const struct swin_v2 *swin, double y, double x, double *values) {
-    const struct pe_tensor *tensors[] = {swin->w1.tensor, swin->b1.tensor, swin->w2.tensor};
-    size_t n = tensors[0]->dim[1], heads = tensors[2]->dim[1];
-    const struct pe_cells w1 = {.tensor = tensors[0], .columns = n};
-    const struct pe_cells b1 = {.tensor = tensors[1], .columns = 1};
-    const struct pe_cells w2 = {.tensor = tensors[2], .columns = heads};
-    for (size_t k = 0; k < n; k++) {
-        double unit = y * pe_cells_at(&w1, 0, k) + x * pe_cells_at(&w1, 1, k) + pe_cells_at(&b1, k, 0);
-        for (size_t h = 0; h < heads && unit > 0; h++) {
-            values[h] += unit * pe_cells_at(&w2, k, h);
+/* values += factor * row k of the tensor. */
+static void cells_add(const struct pe_tensor *tensor, size_t k, double factor, double *values) {
+    size_t heads = tensor->dim[tensor->rank - 1], size = pe_dtype_size(tensor->dtype);
+    double cells[CHUNK];
+    for (size_t h = 0, n; h < heads; h += n) {
+        n = heads - h < CHUNK ? heads - h : CHUNK;
+        pe_dtype_load(tensor->dtype, (const unsigned char *)tensor->data + (k * heads + h) * size, n, cells);
+        for (size_t i = 0; i < n; i++) {
+            values[h + i] += factor * cells[i];
         }
     }
 }
 
-static void row_fill(const struct pe_plan_view *view, size_t row) {
+/* The outputs [heads] for one offset, to cleared memory. */
+static int network(const struct swin_v2 *swin, double y, double x, double *outputs, struct pe_error *err) {
+    const struct pe_tensor *w2 = swin->w2.tensor, *b2 = swin->b2.tensor;
+    size_t n = w2->dim[0], heads = w2->dim[1];
+    const struct pe_cells w1 = {.tensor = swin->w1.tensor, .columns = n};
+    const struct pe_cells b1 = {.tensor = swin->b1.tensor, .columns = 1};
+    for (size_t k = 0; k < n; k++) {
+        double unit = y * pe_cells_at(&w1, 0, k) + x * pe_cells_at(&w1, 1, k) + pe_cells_at(&b1, k, 0);
+        if (!isfinite(unit)) {
+            return pe_fail(err, PE_ERR_RANGE, "w1", "makes unit %zu larger than any float64", k);
+        }
+        if (unit > 0) {
+            cells_add(w2, k, unit, outputs);
+        }
+    }
+    if (b2) {
+        cells_add(b2, 0, 1, outputs);
+    }
+    for (size_t h = 0; h < heads; h++) {
+        if (!isfinite(outputs[h])) {
+            return pe_fail(err, PE_ERR_RANGE, "w2", "makes output %zu larger than any float64", h);
+        }
+    }
+    return PE_OK;
+}
+
+/* The biases of one offset. */
+static int row_fill(const struct pe_plan_view *view, size_t row, struct pe_error *err) {
     const struct swin_v2 *swin = view->params;
     struct plan *plan = view->data;
     double *values = plan->values + row * plan->heads;
+    size_t across = 2 * plan->window.w - 1, offsets = (2 * plan->window.h - 1) * across;
     if (swin->table.tensor) {
-        const struct pe_cells cells = {.tensor = swin->table.tensor, .columns = plan->heads};
-        for (size_t h = 0; h < plan->heads; h++) {
-            values[h] = pe_cells_at(&cells, row, h);
-        }
+        cells_add(swin->table.tensor, row, 1, values);
+    } else if (row >= offsets) {
+        return PE_OK;
     } else {
         const struct pe_ints *trained = swin->pretrained_window.n ? &swin->pretrained_window : &swin->window;
-        size_t across = 2 * plan->window.w - 1;
         double y = (double)(row / across) - (double)(plan->window.h - 1);
         double x = (double)(row % across) - (double)(plan->window.w - 1);
-        network(swin, coordinate(swin, y, (double)trained->v[0]), coordinate(swin, x, (double)trained->v[1]),
-                values);
+        if (network(swin, coordinate(swin, y, (double)trained->v[0]),
+                    coordinate(swin, x, (double)trained->v[1]), values, err)) {
+            return err->code;
+        }
     }
     for (size_t h = 0; h < plan->heads; h++) {
-        values[h] = sigmoid16(values[h]);
+        values[h] = bias_of(swin, values[h]);
+        plan->largest = fmax(plan->largest, fabs(values[h]));
     }
+    return PE_OK;
 }
 
 static int swin_plan(struct pe_plan_view *view, struct pe_error *err) {
     const struct swin_v2 *swin = view->params;
+    const struct pe_cells cells = {.seed = swin->seed, .std = swin->std};
     struct plan *plan = view->data;
     plan->heads = heads_of(swin);
-    if (pe_window_read(&plan->window, &swin->window, 0, err)) {
+    plan->largest = plan->heads ? 0 : swin->squash ? 16 : pe_cells_largest(&cells);
+    if (pe_window_read(&plan->window, &swin->window, swin->cls_rows, "window", err)) {
         return err->code;
     }
     size_t rows = plan->heads ? pe_window_rows(&plan->window) : 0;
     for (size_t row = 0; row < rows && !pe_error_poll(err); row++) {
-        row_fill(view, row);
+        if (row_fill(view, row, err)) {
+            return err->code;
+        }
     }
     return err->code;
 }
 
 /* ---- Hooks --------------------------------------------------------------------------------------------- */
 
-static const struct pe_window *window_of(const struct pe_plan_view *view) {
-    return &((const struct plan *)view->data)->window;
-}
-
 static int swin_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
                       struct pe_error *err) {
-    return pe_window_admit(window_of(view), positions, err);
+    return pe_window_admit(view->data, positions, err);
 }
 
 static int swin_admit_heads(const struct pe_plan_view *view, size_t heads, struct pe_error *err) {
@@ -258,8 +339,9 @@ static int swin_admit_heads(const struct pe_plan_view *view, size_t heads, struc
     return PE_OK;
 }
 
-static size_t swin_tokens(const struct pe_plan_view *view) {
-    return pe_window_tokens(window_of(view));
+static size_t swin_tokens(const struct pe_plan_view *view, bool keys) {
+    (void)keys;
+    return pe_window_tokens(view->data);
 }
 
 static void swin_bias(const struct pe_plan_view *view, const struct pe_pair_row *row, double *out) {
@@ -269,14 +351,13 @@ static void swin_bias(const struct pe_plan_view *view, const struct pe_pair_row 
     for (size_t j = 0; j < row->n; j++) {
         size_t offset = pe_window_row(&plan->window, (size_t)row->query, (size_t)row->keys[j]);
         out[j] = plan->heads ? plan->values[offset * plan->heads + row->head]
-                             : sigmoid16(pe_cells_at(&cells, offset, row->head));
+                             : bias_of(swin, pe_cells_at(&cells, offset, row->head));
     }
 }
 
 static double swin_reach(const struct pe_plan_view *view, const struct pe_relation *relation) {
-    (void)view;
     (void)relation;
-    return 16;
+    return ((const struct plan *)view->data)->largest;
 }
 
 static double swin_cosine(const struct pe_plan_view *view, size_t head) {

@@ -258,8 +258,9 @@ PE_API int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe
 struct pe_bias_args {
     size_t size;
     const struct pe_plan *plan;
-    size_t heads;                       /* H, of the model */
-    const struct pe_tensor *head_index; /* [n]: only these heads of it, n in place of H; NULL: all */
+    size_t heads; /* H, of the model */
+    const struct pe_tensor
+        *head_index; /* [n]: only these heads of it, in any order, some perhaps twice; NULL: all */
     /* [T] or [B, T]. Where one is not given the other stands for both; neither has to be for an encoding that
      * is made for a fixed number of tokens. */
     const struct pe_positions *query_positions, *key_positions;
@@ -316,7 +317,8 @@ struct pe_attention_args {
      * that is not given is the identity. w_q [D, H*d], w_k [D, Hk*d], w_v [D, Hk*dv]. */
     const struct pe_tensor *embeddings, *w_q, *w_k, *w_v;
     size_t heads; /* H; default 1 for embeddings, the heads of q otherwise */
-    /* q, k and v are of these heads [n] of the `heads` of the model: relative encodings differ by head. */
+    /* q, k and v are of these heads [n] of the `heads` of the model, in any order, some perhaps twice:
+     * relative encodings differ by head. */
     const struct pe_tensor *head_index;
     const struct pe_tensor *bias; /* added to the logits, may hold -infinity: [Tq, Tk], [H, Tq, Tk] or
                                      [B, H, Tq, Tk]; axes of size 1 before the last broadcast */

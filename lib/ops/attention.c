@@ -129,8 +129,11 @@ static double cost_ns(const struct pe_attention *a) {
     if (a->terms[0].real) {
         flops += 8 * scores * (double)a->width;
     }
-    double wide = a->real == PE_DTYPE_F64 ? 2 : 1;
-    return wide * (flops / 40 + scores);
+    double wide = a->real == PE_DTYPE_F64 ? 2 : 1, biases = 0;
+    if (a->relative && !a->relative->row->term) {
+        biases = scores * a->relative->cost_ns;
+    }
+    return wide * (flops / 40 + scores) + biases;
 }
 
 /* Memory for the encoding's term, of each part. */
@@ -169,7 +172,8 @@ int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_at
         return err->code;
     }
     size_t n_parts = parts_cut(a);
-    if (scratch_open(arena, a, n_parts, err)) {
+    if (scratch_open(arena, a, n_parts, err) ||
+        (a->relative && pe_relative_prepare(arena, a->relative, err))) {
         *result = (struct pe_attention_result){0};
         return err->code;
     }

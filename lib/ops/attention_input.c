@@ -48,9 +48,18 @@ int pe_reader_positions(struct pe_reader *r, struct pe_error *err) {
     return positions_check(r, err);
 }
 
-/* Queries are aligned to the right, as the last of the keys: cached decoding has Tq = 1. */
 static struct pe_positions default_positions(size_t length, double start) {
     return (struct pe_positions){.length = length, .axes = 1, .start = start, .step = 1};
+}
+
+/* Queries are aligned to the right, as the last of the keys: cached decoding has Tq = 1. But where an
+ * encoding is made for so many queries and so many keys, they are these. */
+static double first_query(const struct pe_reader *r) {
+    const struct pe_attention *a = r->a;
+    const struct pe_encoding *row = pe_plan_row(r->args->plan);
+    const struct pe_plan_view *view = pe_plan_view(r->args->plan);
+    bool all = row->tokens && row->tokens(view, false) == a->queries && row->tokens(view, true) == a->keys;
+    return all ? 0 : (double)a->keys - (double)a->queries;
 }
 
 int pe_reader_sides(const struct pe_reader *r, struct pe_sides *sides, struct pe_error *err) {
@@ -66,7 +75,7 @@ int pe_reader_sides(const struct pe_reader *r, struct pe_sides *sides, struct pe
     }
     sides->given[0] = of_q != NULL;
     sides->given[1] = of_k != NULL;
-    sides->positions[0] = of_q ? *of_q : default_positions(a->queries, (double)a->keys - (double)a->queries);
+    sides->positions[0] = of_q ? *of_q : default_positions(a->queries, first_query(r));
     sides->positions[1] = of_k ? *of_k : default_positions(a->keys, 0);
     for (int side = 0; side < 2 && !err->code; side++) {
         int (*admit)(const struct pe_plan *, const struct pe_positions *, enum pe_dtype, const char *,

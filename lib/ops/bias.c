@@ -32,14 +32,14 @@ static int positions_read(const struct pe_bias_args *args, struct pe_positions o
     static const char *const fields[] = {"query_positions", "key_positions"};
     const struct pe_encoding *row = pe_plan_row(args->plan);
     const struct pe_positions *const given[] = {args->query_positions, args->key_positions};
-    const struct pe_positions natural = {
-        .length = row->tokens ? row->tokens(pe_plan_view(args->plan)) : 0, .axes = 1, .step = 1};
-    if (!given[0] && !given[1] && !natural.length) {
-        return pe_fail(err, PE_ERR_MISSING, fields[0], "is missing: where the queries are");
-    }
     for (int side = 0; side < 2; side++) {
-        int from = given[side] || natural.length ? side : !side;
-        out[side] = given[from] ? *given[from] : natural;
+        size_t natural = row->tokens ? row->tokens(pe_plan_view(args->plan), side) : 0;
+        if (!given[0] && !given[1] && !natural) {
+            return pe_fail(err, PE_ERR_MISSING, fields[0], "is missing: where the queries are");
+        }
+        int from = given[side] || natural ? side : !side;
+        out[side] =
+            given[from] ? *given[from] : (struct pe_positions){.length = natural, .axes = 1, .step = 1};
         if (pe_positions_admit(args->plan, &out[side], PE_DTYPE_F64, fields[from], err)) {
             return err->code;
         }
@@ -124,7 +124,7 @@ int pe_bias_rows_open(struct pe_arena *arena, const struct pe_bias_rows **out,
     relative->real = PE_DTYPE_F64;
     if (pe_relative_heads_read(arena, &relative->heads, args.heads, args.head_index, err) ||
         pe_relative_open(arena, relative, args.plan, positions, err) ||
-        overflow_check(relative, args.dtype, err)) {
+        overflow_check(relative, args.dtype, err) || pe_relative_prepare(arena, relative, err)) {
         return err->code;
     }
     rows->batch = batch_of(positions);
@@ -143,7 +143,7 @@ static void row_make(const struct pe_bias_rows *rows, size_t index, unsigned cha
     size_t item = pe_dtype_size(rows->dtype);
     struct pe_relative_place place = {
         .b = index / queries / heads, .h = index / queries % heads, .i = index % queries};
-    double chunk[CHUNK];
+    double chunk[CHUNK] = {0};
     for (; place.first < keys && !pe_stop_asked(rows->stop); place.first += place.n) {
         place.n = keys - place.first < CHUNK ? keys - place.first : CHUNK;
         pe_relative_read(relative, &place, chunk);
@@ -177,12 +177,16 @@ int pe_bias_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor 
     struct pe_tensor out;
     *work = (struct pe_work){0};
     *bias = (struct pe_tensor){0};
-    if (pe_bias_shape(args, &out, err) || pe_bias_rows_open(arena, &rows, args, err)) {
+    if (pe_bias_shape(args, &out, err)) {
         return err->code;
     }
-    struct bias *op = pe_arena_array(arena, 1, sizeof *op, err);
+    struct bias *op =
+        pe_arena_array(arena, 1, sizeof *op, err); /* the result is refused before it takes time */
     if (!op || pe_tensor_alloc(arena, &out, out.dtype, out.rank, out.dim, err)) {
         return pe_error_at(err, "key_positions");
+    }
+    if (pe_bias_rows_open(arena, &rows, args, err)) {
+        return err->code;
     }
     size_t n = rows_count(rows), keys = rows->relative.relation.keys;
     *op = (struct bias){.rows = rows, .out = out.data};
@@ -190,7 +194,7 @@ int pe_bias_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor 
     *bias = out;
     *work = (struct pe_work){
         .n_parts = keys ? n / op->rows_per_part + (n % op->rows_per_part != 0) : 0,
-        .cost_ns = (double)n * (double)keys * (rows->relative.slices ? 1 : 20),
+        .cost_ns = (double)n * (double)keys * rows->relative.cost_ns,
         .state = op,
         .run = bias_part,
         .stop = err->stop,

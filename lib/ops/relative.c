@@ -11,7 +11,9 @@
 #include <math.h>
 #include <string.h>
 
-#define CHUNK      256         /* biases made at a time, on the stack */
+#define CHUNK      256  /* biases made at a time, on the stack */
+#define CHUNK_NS   1e6  /* and so long it may take, as whoever waits for the end is asked between two */
+#define BIAS_NS    20.0 /* one takes, where the encoding does not say */
 #define SLICE_ROWS ((size_t)8) /* queries from which slices are fewer numbers than the rows are */
 
 /* ---- Heads --------------------------------------------------------------------------------------------- */
@@ -109,8 +111,8 @@ static double largest_distance(const struct pe_relative *relative, size_t batch,
 static void row_fill(const struct pe_relative *relative, struct pe_pair_row row, unsigned char *out) {
     double chunk[CHUNK];
     size_t n = row.n, size = pe_dtype_size(relative->real);
-    for (size_t j = 0; j < n; j += CHUNK) {
-        row.n = n - j < CHUNK ? n - j : CHUNK;
+    for (size_t j = 0; j < n && !pe_stop_asked(relative->stop); j += row.n) {
+        row.n = n - j < relative->at_once ? n - j : relative->at_once;
         relative->row->bias(relative->view, &row, chunk);
         pe_dtype_store(relative->real, chunk, row.n, out + j * size);
         row.keys += row.n;
@@ -132,28 +134,26 @@ static bool slices_hold(const struct pe_relative *relative, const struct pe_posi
            relative->relation.distance <= PE_POSITION_MAX;
 }
 
-static int slices_open(struct pe_arena *arena, struct pe_relative *relative,
-                       const struct pe_positions positions[2], struct pe_error *err) {
-    size_t queries = positions[0].length, n = queries + positions[1].length - 1;
+static int slices_open(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err) {
+    const struct pe_relation *relation = &relative->relation;
+    size_t queries = relation->queries, n = queries + relation->keys - 1;
     size_t item = pe_dtype_size(relative->real);
-    double first = positions[1].start - positions[0].start - (double)(queries - 1) * positions[0].step;
+    double first = relation->key_positions[0] - relation->query_positions[queries - 1];
+    double step = relation->query_positions[1] - relation->query_positions[0]; /* there are SLICE_ROWS */
     double *distance = pe_arena_array(arena, n, sizeof *distance, err);
     unsigned char *slices = pe_arena_array(arena, relative->heads.n, n * item, err);
     if (!distance || !slices) {
         return err->code;
     }
     for (size_t m = 0; m < n; m++) {
-        distance[m] = first + (double)m * positions[0].step;
+        distance[m] = first + (double)m * step;
     }
     for (size_t h = 0; h < relative->heads.n; h++) {
-        struct pe_pair_row row = {.head = head_of(relative, h), .heads = relative->heads.model};
-        for (size_t m = 0; m < n; m += CHUNK) {
-            row.keys = distance + m;
-            row.n = n - m < CHUNK ? n - m : CHUNK;
-            row_fill(relative, row, slices + (h * n + m) * item);
-            if (pe_error_poll(err)) {
-                return err->code;
-            }
+        const struct pe_pair_row row = {
+            .head = head_of(relative, h), .heads = relative->heads.model, .keys = distance, .n = n};
+        row_fill(relative, row, slices + h * n * item);
+        if (pe_error_poll(err)) {
+            return err->code;
         }
     }
     relative->slices = slices;
@@ -162,17 +162,16 @@ static int slices_open(struct pe_arena *arena, struct pe_relative *relative,
 
 /* ---- Opening ------------------------------------------------------------------------------------------- */
 
-static int key_vectors_open(struct pe_arena *arena, struct pe_relative *relative, const double *positions,
-                            size_t n, struct pe_error *err) {
+static int key_vectors_open(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err) {
     const struct pe_encoding *row = relative->row;
-    size_t item = pe_dtype_size(relative->real);
+    size_t item = pe_dtype_size(relative->real), n = relative->relation.n_key_positions;
     if (!row->key_vectors) {
         return PE_OK;
     }
     relative->key_width = row->key_width(relative->view);
     unsigned char *out = pe_arena_array(arena, n, relative->key_width * item, err);
     for (size_t i = 0; out && i < n && !pe_error_poll(err); i++) {
-        row->key_vectors(relative->view, positions + i, 1, relative->real,
+        row->key_vectors(relative->view, relative->relation.key_positions + i, 1, relative->real,
                          out + i * relative->key_width * item);
     }
     relative->key_vectors = out;
@@ -197,7 +196,10 @@ static int admit_relation(const struct pe_relative *relative, struct pe_error *e
 static void sizes_open(struct pe_relative *relative) {
     const struct pe_encoding *row = relative->row;
     const struct pe_relation *relation = &relative->relation;
-    relative->reach = row->reach ? row->reach(relative->view, relation) : 0;
+    double reach = row->reach ? row->reach(relative->view, relation) : 0;
+    relative->reach = isnan(reach) ? INFINITY : reach; /* of 0 times infinity, say */
+    relative->cost_ns = row->row_cost_ns ? row->row_cost_ns(relative->view) : BIAS_NS;
+    relative->at_once = (size_t)fmin(CHUNK, fmax(1, CHUNK_NS / relative->cost_ns));
     relative->mix_reach = row->mix && relation->value_width ? row->mix_reach(relative->view) : 0;
     if (row->scratch_bytes) {
         relative->scratch_bytes = row->scratch_bytes(relative->view, relation, relative->real);
@@ -232,10 +234,17 @@ int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const
         return err->code;
     }
     sizes_open(relative);
-    if (key_vectors_open(arena, relative, list[1], n[1], err)) {
+    relative->sliced = slices_hold(relative, positions);
+    relative->cost_ns = relative->sliced ? 1 : relative->cost_ns;
+    relative->stop = err->stop;
+    return PE_OK;
+}
+
+int pe_relative_prepare(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err) {
+    if (key_vectors_open(arena, relative, err)) {
         return err->code;
     }
-    return slices_hold(relative, positions) ? slices_open(arena, relative, positions, err) : err->code;
+    return relative->sliced ? slices_open(arena, relative, err) : err->code;
 }
 
 /* ---- Rows ---------------------------------------------------------------------------------------------- */
@@ -274,8 +283,9 @@ void pe_relative_add(const struct pe_relative *relative, const struct pe_relativ
     union {
         double f64[CHUNK];
         float f32[CHUNK];
-    } biases;
-    for (size_t left = place->n; left; left -= part.n, part.first += part.n, to += part.n * item) {
+    } biases = {{0}};
+    for (size_t left = place->n; left && !pe_stop_asked(relative->stop);
+         left -= part.n, part.first += part.n, to += part.n * item) {
         part.n = left < CHUNK ? left : CHUNK;
         pe_relative_read(relative, &part, &biases);
         pe_vector_add(relative->real, to, to, &biases, part.n);

@@ -26,14 +26,20 @@ struct pe_relative {
     const unsigned char *slices;   /* [heads.n, Tq + Tk - 1] of type real; NULL: none */
     const unsigned char *key_vectors;
     size_t key_width, scratch_bytes;
+    bool sliced;    /* there are slices, once prepared */
+    size_t at_once; /* biases made between two questions of `stop` */
+    double cost_ns; /* of one number added, roughly */
+    const struct pe_stop *stop;
     double reach;     /* no |bias| or |term| is larger, but -infinity */
     double mix_reach; /* no number added to the output is */
 };
 
 /* relation has heads' model, widths, largest numbers and scale; positions and distance are filled in from the
- * two, which were admitted and fit; batch: sequences. ARENA memory. */
+ * two, which were admitted and fit; batch: sequences. ARENA memory, of lists of positions at most. */
 int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const struct pe_plan *plan,
                      const struct pe_positions positions[2], struct pe_error *err);
+/* What takes memory and time before the first row: after the result was found to fit. */
+int pe_relative_prepare(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err);
 
 /* Query i of sequence b with head h (of those asked for), and keys first .. first+n-1. */
 struct pe_relative_place {

@@ -22,7 +22,7 @@ static const struct pe_field fields[] = {
     {PE_FIELD(bias_request, heads), .flags = PE_FIELD_REQUIRED, .min = 1, .max = 65536,
      .doc = "H, of the model"},
     {PE_FIELD(bias_request, head_index), .flags = PE_FIELD_NUMBERS, .shape = "[n]",
-     .doc = "only these heads of it, counted from 0; default all"},
+     .doc = "only these heads of it, counted from 0, in any order, some perhaps twice; default all"},
     {PE_FIELD(bias_request, query_positions), .doc = "default: key_positions"},
     {PE_FIELD(bias_request, key_positions), .doc = "default: query_positions"},
 };
@@ -43,6 +43,7 @@ static int stream(struct task *task, const struct pe_bias_args *args, const stru
     struct result_item *item = &task->result.items[task->result.n - 1];
     item->rows = rows_fill;
     item->state = rows;
+    item->minus_inf = true;
     return PE_OK;
 }
 
@@ -102,6 +103,7 @@ static int bias_open(struct task *task, struct pe_error *err) {
         return err->code;
     }
     result_tensor(&task->result, "bias", &bias);
+    task->result.items[task->result.n - 1].minus_inf = true; /* what is too large was refused by its bound */
     return PE_OK;
 }
 

@@ -213,7 +213,7 @@ static bool rows_finite(const struct source *source, const struct result_item *i
     struct pe_tensor made = {.data = source->rows, .dtype = item->tensor.dtype, .rank = 1};
     struct pe_error ignored = {0};
     made.dim[0] = source->block_n;
-    return pe_tensor_check_finite(&made, false, &ignored) == PE_OK;
+    return pe_tensor_check_finite(&made, item->minus_inf, &ignored) == PE_OK;
 }
 
 /* Makes more elements ready; false when the tensor is done, or failed. */

@@ -59,6 +59,8 @@
     X(presets)            \
     X(random)             \
     X(registry)           \
+    X(relative)           \
+    X(relative_limits)    \
     X(reports_batch)      \
     X(reports_length)     \
     X(reports_padding)    \
