@@ -118,6 +118,10 @@ struct pe_encoding {
     /* positions [n] to vectors out [n, D], each value rounded once. Cannot fail. */
     void (*encode)(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
                    void *out);
+    /* The same for positions [n, axes] with several coordinates, of which `admit` saw how many. With the hook
+     * `axes`. NULL: vectors are of one coordinate. */
+    void (*encode_axes)(const struct pe_plan_view *view, const double *positions, size_t n,
+                        enum pe_dtype dtype, void *out);
     /* The map PE(p) -> PE(p + distance) of pair i as M [2, 2] row-major acting on the pair's two values in
      * column order; `columns` receives the two columns of the pair. Exact for any real distance, infinite
      * where it does not fit. NULL: the operation fits the best linear map instead. */

@@ -35,11 +35,13 @@ void pe_rows_encode(const struct pe_rows *rows, size_t first, size_t n, void *ou
     size_t row_bytes = view->width * pe_dtype_size(rows->dtype);
     size_t most = view->width && view->width < READ_ITEMS ? READ_ITEMS / view->width : 1;
     most = most < ROWS_PER_READ ? most : ROWS_PER_READ;
-    double block[ROWS_PER_READ];
+    double block[ROWS_PER_READ * PE_MAX_AXES];
+    bool several = rows->positions->axes > 1;
     for (size_t done = 0, step; done < n && !pe_stop_asked(rows->stop); done += step) {
         step = n - done < most ? n - done : most;
         pe_positions_read(rows->positions, first + done, step, block);
-        row->encode(view, block, step, rows->dtype, (char *)out + done * row_bytes);
+        (several ? row->encode_axes : row->encode)(view, block, step, rows->dtype,
+                                                   (char *)out + done * row_bytes);
     }
 }
 

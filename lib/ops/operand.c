@@ -184,7 +184,7 @@ int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *po
 int pe_vectors_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                      const char *field, struct pe_error *err) {
     const struct pe_encoding *row = pe_plan_row(plan);
-    if (positions->axes != 1 && row->axes) {
+    if (positions->axes != 1 && row->axes && !row->encode_axes) {
         return pe_fail(err, PE_ERR_SHAPE, field, "have %d coordinates each, vectors of %s are of one",
                        positions->axes, row->info.type);
     }

@@ -49,7 +49,7 @@ int pe_positions_fit(const struct pe_plan *plan, const struct pe_positions *posi
 /* Does the encoding take these positions, and do its vectors fit the dtype? Errors are at `field`. */
 int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                        const char *field, struct pe_error *err);
-/* The same where vectors are made (the hook `encode`), of which each takes one coordinate. */
+/* The same where vectors are made (the hooks `encode` and, of several coordinates, `encode_axes`). */
 int pe_vectors_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                      const char *field, struct pe_error *err);
 /* The same for positions that were not given, but are 0, 1, 2 ... */

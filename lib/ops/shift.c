@@ -194,7 +194,14 @@ static int args_check(const struct pe_shift_args *args, struct pe_error *err) {
     if (fabs(args->distance) > PE_POSITION_MAX) {
         return pe_fail(err, PE_ERR_RANGE, "distance", "got %.17g, allowed are -2^53 to 2^53", args->distance);
     }
-    return pe_vectors_admit(args->plan, args->positions, PE_DTYPE_F64, "positions", err);
+    if (pe_vectors_admit(args->plan, args->positions, PE_DTYPE_F64, "positions", err)) {
+        return err->code;
+    }
+    if (args->positions->axes != 1) {
+        return pe_fail(err, PE_ERR_SHAPE, "positions",
+                       "have %d coordinates each, a shift is by a distance along one", args->positions->axes);
+    }
+    return PE_OK;
 }
 
 static int work_check(const struct shift *op, bool exact, struct pe_error *err) {
