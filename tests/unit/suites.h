@@ -46,6 +46,7 @@
     X(lift)               \
     X(lift_random)        \
     X(log)                \
+    X(masks)              \
     X(metrics)            \
     X(naive)              \
     X(npy)                \
