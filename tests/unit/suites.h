@@ -61,6 +61,7 @@
     X(random)             \
     X(registry)           \
     X(relative)           \
+    X(relative_errors)    \
     X(relative_limits)    \
     X(reports_batch)      \
     X(reports_length)     \
@@ -68,6 +69,7 @@
     X(reports_precision)  \
     X(reports_relative_bias) \
     X(reports_relative_terms) \
+    X(reports_relative_window) \
     X(reports_rotary)     \
     X(reports_scaling)    \
     X(reports_width)      \
