@@ -226,8 +226,13 @@ const struct pe_encoding *pe_plan_row(const struct pe_plan *plan) {
     return plan->row;
 }
 
-size_t pe_plan_facts(const struct pe_plan *plan, struct pe_fact *facts) {
-    return plan->row->facts ? plan->row->facts(&plan->view, facts) : 0;
+size_t pe_plan_facts(const struct pe_plan *plan, struct pe_fact *facts, size_t room) {
+    struct pe_fact all[PE_MAX_FACTS];
+    size_t n = plan->row->facts ? plan->row->facts(&plan->view, all) : 0;
+    for (size_t i = 0; i < n && i < room; i++) {
+        facts[i] = all[i];
+    }
+    return n;
 }
 
 const void *pe_plan_params(const struct pe_plan *plan) {

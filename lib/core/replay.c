@@ -86,6 +86,11 @@ float pe_replay_log(float a) {
 
 int pe_replay_open(struct pe_replay *replay, enum pe_arithmetic arithmetic, float *rates, size_t n,
                    const struct pe_replay_ladder *ladder, struct pe_error *err) {
+    if (!isfinite(ladder->base)) {
+        return pe_fail(err, PE_ERR_RANGE, "base",
+                       "is beyond the largest float32, the arithmetic that was asked for, once the scaling "
+                       "raised it");
+    }
     if (ladder->base > (double)FLT_MAX) {
         return pe_fail(err, PE_ERR_RANGE, "base",
                        "is %g, which is infinite in float32, the arithmetic that was asked for",

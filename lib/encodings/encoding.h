@@ -122,6 +122,8 @@ struct pe_encoding {
      * `axes`. NULL: vectors are of one coordinate. */
     void (*encode_axes)(const struct pe_plan_view *view, const double *positions, size_t n,
                         enum pe_dtype dtype, void *out);
+    /* May its vectors be shifted? The path is a parameter's. NULL: they may. */
+    int (*admit_shift)(const struct pe_plan_view *view, struct pe_error *err);
     /* The map PE(p) -> PE(p + distance) of pair i as M [2, 2] row-major acting on the pair's two values in
      * column order; `columns` receives the two columns of the pair. Exact for any real distance, infinite
      * where it does not fit. NULL: the operation fits the best linear map instead. */

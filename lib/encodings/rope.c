@@ -24,7 +24,9 @@
  */
 #include "encodings/rope.h"
 
-#include <math.h>
+#include "core/scale.h"
+
+#include <string.h>
 
 static const struct pe_choice layouts[] = {
     {"halves", ROPE_LAYOUT_HALVES,
@@ -61,8 +63,8 @@ static const struct pe_field fields[] = {
                          .doc = "How many of its columns turn, the first ones; even [all]."},
     [ROPE_PARTIAL] = {PE_FIELD(rope, partial_rotary_factor), .min = 0, .max = 1, .flags = PE_FIELD_OPEN_MIN,
                       .doc = "The same as a part of head_dim, rounded down."},
-    [ROPE_BASE] = {PE_FIELD(rope, base), .alias = "rope_theta", .min = 1, .max = 1e300, .def = "10000",
-                   .doc = "Base of the frequencies, which run from 1 down towards 1/base."},
+    [ROPE_BASE] = {PE_FIELD(rope, base), .alias = "rope_theta", .min = 1, .max = 1e300,
+                   .doc = "Base of the frequencies, which run from 1 down towards 1/base [10000]."},
     [ROPE_LAYOUT] = {PE_FIELD(rope, layout), .choices = layouts, .flags = PE_FIELD_REQUIRED,
                      .doc =
                          "Which columns are a pair. Models differ, and a wrong guess is not seen at once."},
@@ -110,7 +112,8 @@ bool pe_rope_given(const struct rope *params, int field) {
 
 double pe_rope_base(const struct rope *params) {
     const struct rope_scaling *scaling = params->scaling;
-    return scaling && scaling->rope_theta != 0 ? scaling->rope_theta : params->base;
+    double base = pe_rope_given(params, ROPE_BASE) ? params->base : 10000;
+    return scaling && scaling->rope_theta != 0 ? scaling->rope_theta : base;
 }
 
 /* Of a proportional scaling all of the head is in the formula, with frequencies of 0 where it passes. */
@@ -168,6 +171,26 @@ static int width_check(const struct rope *params, struct pe_error *err) {
     return PE_OK;
 }
 
+/* Interleaved, h and w have every third place, of which there may be fewer than their shares; nobody's rule
+ * tells what then. What is left is t's, or with ggml's four sections the fourth's. */
+static int places_check(const struct pe_ints *sections, int64_t pairs, struct pe_error *err) {
+    if (sections->n < 3) {
+        return pe_fail(err, PE_ERR_RANGE, "sections",
+                       "got %zu numbers, interleaved ones are 3, t, h and w, or ggml's 4", sections->n);
+    }
+    for (int axis = 1; axis < 3; axis++) {
+        long long share = sections->v[axis], places = (pairs + 2 - axis) / 3;
+        if (share > places) {
+            return pe_fail(
+                err, PE_ERR_RANGE, "sections",
+                "has %lld pair%s for coordinate %d, but interleaved, t h w t h w ..., %lld pairs have "
+                "%lld place%s for it",
+                share, share == 1 ? "" : "s", axis, (long long)pairs, places, places == 1 ? "" : "s");
+        }
+    }
+    return PE_OK;
+}
+
 static int sections_check(const struct rope *params, struct pe_error *err) {
     const struct pe_ints *sections = &params->sections;
     int64_t sum = 0, pairs = pe_rope_width(params) / 2;
@@ -186,11 +209,7 @@ static int sections_check(const struct rope *params, struct pe_error *err) {
                        "the number of pairs",
                        sections->n, (long long)sum, ROPE_MAX_AXES, (long long)pairs);
     }
-    if (params->section_layout == ROPE_INTERLEAVED && sections->n < 3) {
-        return pe_fail(err, PE_ERR_RANGE, "sections",
-                       "got %zu numbers, interleaved ones are 3, t, h and w, or ggml's 4", sections->n);
-    }
-    return PE_OK;
+    return params->section_layout == ROPE_INTERLEAVED ? places_check(sections, pairs, err) : PE_OK;
 }
 
 static int one_of_check(const struct rope *params, struct pe_error *err) {
@@ -234,6 +253,13 @@ static int check(const void *data, struct pe_error *err) {
 
 /* ---- The plan ------------------------------------------------------------------------------------------ */
 
+size_t pe_rope_lists_bytes(const struct rope *params) {
+    const struct rope_scaling *scaling = params->scaling;
+    size_t n =
+        scaling ? (size_t) !!scaling->short_factor + !!scaling->long_factor + !!scaling->freq_factors : 0;
+    return n * ((size_t)pe_rope_width(params) / 2) * sizeof(double);
+}
+
 static size_t width(const void *params) {
     return (size_t)((const struct rope *)params)->head_dim;
 }
@@ -243,7 +269,26 @@ static size_t plan_bytes(const void *data) {
     size_t n = (size_t)pe_rope_width(params) / 2;
     size_t each =
         sizeof(struct pe_turn) + 2 * sizeof(float) + 1 + (params->xpos ? sizeof(struct pe_wide) : 0);
-    return sizeof(struct rope_plan) + n * each;
+    return sizeof(struct rope_plan) + n * each + pe_rope_lists_bytes(params);
+}
+
+/* The plan's own copies of the lists of its scaling, as float64. */
+static void lists_keep(struct rope_plan *plan, size_t n_pairs) {
+    const struct pe_tensor **lists[ROPE_N_LISTS] = {&plan->scaling.short_factor, &plan->scaling.long_factor,
+                                                    &plan->scaling.freq_factors};
+    double *room = (double *)(void *)(plan->turns + n_pairs);
+    for (int i = 0; i < ROPE_N_LISTS; i++) {
+        const struct pe_tensor *list = *lists[i];
+        if (!list) {
+            continue;
+        }
+        pe_dtype_load(list->dtype, list->data, n_pairs, room);
+        plan->lists[i] = *list;
+        plan->lists[i].dtype = PE_DTYPE_F64;
+        plan->lists[i].data = room;
+        *lists[i] = &plan->lists[i];
+        room += n_pairs;
+    }
 }
 
 static void resolve(void *data, void *plan_data) {
@@ -252,6 +297,7 @@ static void resolve(void *data, void *plan_data) {
     if (params->scaling) {
         plan->scaling = *(const struct rope_scaling *)params->scaling;
         pe_rope_scaling_resolve(&plan->scaling);
+        lists_keep(plan, (size_t)pe_rope_width(params) / 2);
         params->scaling = &plan->scaling;
     }
     if (params->xpos) {
@@ -263,11 +309,15 @@ static void resolve(void *data, void *plan_data) {
         pe_rope_axes_resolve(&plan->rope_axes);
         params->rope_axes = &plan->rope_axes;
     }
-    params->layer_type = NULL; /* what hf_config says of it is in the other fields */
-    params->ggml = NULL;       /* what it says is in the other fields by now */
+    params->layer_type = NULL; /* what these three say is in the other fields by now */
+    params->ggml = NULL;
+    params->hf_config = (struct pe_config){0};
     params->rotary_dim = pe_rope_width(params);
-    params->base = pe_rope_base(params);
     params->given |= UINT64_C(1) << ROPE_ROTARY_DIM;
+    if (!params->rope_axes || pe_rope_axes_use_base(params->rope_axes)) {
+        params->base = pe_rope_base(params);
+        params->given |= UINT64_C(1) << ROPE_BASE;
+    }
     if (pe_rope_given(params, ROPE_SECTIONS) && params->section_layout == 0) {
         params->section_layout = ROPE_CONTIGUOUS;
     }
@@ -275,20 +325,31 @@ static void resolve(void *data, void *plan_data) {
 
 static double scale(const struct pe_plan_view *view, double usual) {
     const struct rope *params = view->params;
-    usual = params->qk_head_dim ? 1 / sqrt((double)params->qk_head_dim) : usual;
-    return usual * ((const struct rope_plan *)view->data)->softmax_factor;
+    const struct rope_plan *plan = view->data;
+    int64_t width = params->qk_head_dim ? params->qk_head_dim : params->head_dim;
+    (void)usual;
+    return pe_scale_of(&plan->softmax_factor, (size_t)width);
+}
+
+/* Its angles along one coordinate are those of a sequence; those of an image have no such. */
+static int admit_shift(const struct pe_plan_view *view, struct pe_error *err) {
+    return ((const struct rope *)view->params)->rope_axes
+               ? pe_fail(err, PE_ERR_UNSUPPORTED, "rope_axes",
+                         "is there, and a shift is along one coordinate only")
+               : PE_OK;
 }
 
 static size_t facts(const struct pe_plan_view *view, struct pe_fact *out) {
-    const struct rope *params = view->params;
     const struct rope_plan *plan = view->data;
     size_t n = 0;
     out[n++] = (struct pe_fact){"attention_factor", 1, {plan->gain.nearest}};
-    out[n++] = (struct pe_fact){"base_used", 1, {plan->base_used}};
+    if (plan->base_used != 0) {
+        out[n++] = (struct pe_fact){"base_used", 1, {plan->base_used}};
+    }
     if (plan->has_range) {
         out[n++] = (struct pe_fact){"correction_range", 2, {plan->low, plan->high}};
     }
-    out[n++] = (struct pe_fact){"softmax_scale", 1, {scale(view, 1 / sqrt((double)params->head_dim))}};
+    out[n++] = (struct pe_fact){"softmax_scale", 1, {scale(view, 0)}};
     return n;
 }
 
@@ -323,6 +384,7 @@ const struct pe_encoding pe_rope = {
     .admit = pe_rope_admit,
     .fits = pe_rope_fits,
     .encode = pe_rope_encode,
+    .admit_shift = admit_shift,
     .shift_pairs = pe_rope_shift_pairs,
     .shift = pe_rope_shift,
     .pairs = pe_rope_pairs,

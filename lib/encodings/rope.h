@@ -126,6 +126,7 @@ struct rope_axes {
 extern const struct pe_field pe_rope_axes_fields[ROPE_AXES_N_FIELDS];
 
 #define ROPE_MAX_AXES PE_MAX_AXES
+#define ROPE_N_LISTS  3 /* of a scaling */
 
 struct rope_plan {
     size_t n_pairs;
@@ -133,14 +134,15 @@ struct rope_plan {
     int axes;      /* coordinates of a position */
     bool has_gain; /* the attention factor is not 1 */
     struct pe_gain gain;
-    double base_used;
-    bool has_range;        /* YaRN */
-    double low, high;      /* its correction range */
-    double softmax_factor; /* of 1/sqrt(d) */
+    double base_used;              /* 0: none */
+    bool has_range;                /* YaRN */
+    double low, high;              /* its correction range */
+    struct pe_wide softmax_factor; /* of 1/sqrt(d) */
     /* Coordinates are (scale*p + offset) / divisor; the divisor is in the turns already. */
     double scale[ROPE_MAX_AXES], offset[ROPE_MAX_AXES];
     uint32_t divisor[ROPE_MAX_AXES];
-    struct rope_scaling scaling; /* resolved */
+    struct rope_scaling scaling;          /* resolved */
+    struct pe_tensor lists[ROPE_N_LISTS]; /* what it points to; their numbers lie behind the turns */
     struct rope_xpos xpos;
     struct rope_axes rope_axes;
     struct pe_replay replay; /* not used where the arithmetic is exact */
@@ -152,6 +154,7 @@ struct rope_plan {
 /* rope.c: was a field given; the width that turns; the base */
 bool pe_rope_given(const struct rope *params, int field);
 int64_t pe_rope_width(const struct rope *params);
+size_t pe_rope_lists_bytes(const struct rope *params); /* the lists of its scaling as float64 */
 double pe_rope_base(const struct rope *params);
 
 /* rope_turn.c: hooks */
@@ -210,6 +213,7 @@ int pe_rope_replay_ggml(struct rope_plan *plan, const struct rope *params, float
 
 /* rope_axes.c */
 int pe_rope_axes_check(const struct rope *params, struct pe_error *err);
+bool pe_rope_axes_use_base(const struct rope_axes *axes);
 void pe_rope_axes_resolve(struct rope_axes *axes);
 /* Shares the pairs out to the axes, in place of one ladder for all. */
 void pe_rope_axes_fill(struct rope_plan *plan, const struct rope *params);

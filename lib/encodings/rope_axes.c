@@ -54,6 +54,10 @@ const struct pe_field pe_rope_axes_fields[ROPE_AXES_N_FIELDS] = {
                     .doc = "Size of each axis, as [height, width], for coordinates other than positions."},
 };
 
+bool pe_rope_axes_use_base(const struct rope_axes *axes) {
+    return axes->frequencies != FREQUENCIES_PIXEL;
+}
+
 int pe_rope_axes_check(const struct rope *params, struct pe_error *err) {
     const struct rope_axes *axes = params->rope_axes;
     int64_t pairs = pe_rope_width(params) / 2;
@@ -73,6 +77,10 @@ int pe_rope_axes_check(const struct rope *params, struct pe_error *err) {
     }
     if ((axes->given >> FIELD_MAX_FREQ & 1) && axes->frequencies != FREQUENCIES_PIXEL) {
         return pe_fail(err, PE_ERR_UNKNOWN_FIELD, "rope_axes.max_freq", "frequencies %s do not use it",
+                       pe_choice_name(frequencies, axes->frequencies));
+    }
+    if (pe_rope_given(params, ROPE_BASE) && !pe_rope_axes_use_base(axes)) {
+        return pe_fail(err, PE_ERR_CONFLICT, "base", "is there, but frequencies %s do not use it",
                        pe_choice_name(frequencies, axes->frequencies));
     }
     return PE_OK;
@@ -159,6 +167,7 @@ static void fill_axis(struct rope_plan *plan, const struct rope *params, int axi
 
 void pe_rope_axes_fill(struct rope_plan *plan, const struct rope *params) {
     plan->axes = (int)plan->rope_axes.n_axes;
+    plan->base_used = pe_rope_axes_use_base(&plan->rope_axes) ? plan->base_used : 0;
     for (int axis = 0; axis < plan->axes; axis++) {
         fill_axis(plan, params, axis);
     }

@@ -13,6 +13,8 @@
  */
 #include "encodings/rope_config.h"
 
+#include "core/scale.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -176,6 +178,11 @@ static int adopt_rotary(const struct rope_reading *reading, struct rope *params,
     return pe_rope_adopt_whole(params, &reading->source, ROPE_ROTARY_DIM, (int64_t)width, err);
 }
 
+/* Is it n^-0.5, the nearest double, or what 1/sqrt(n) makes of it? Files have both. */
+static bool is_root(double n, double scale) {
+    return scale == pe_scale_usual((size_t)n) || scale == 1 / sqrt(n);
+}
+
 /* What the softmax takes the root of. */
 static int adopt_root(const struct rope_reading *reading, struct rope *params, double head,
                       struct pe_error *err) {
@@ -199,7 +206,7 @@ static int adopt_root(const struct rope_reading *reading, struct rope *params, d
         }
     } else if (family->multiplier) {
         value = scale.value >= 1.0 / 256 ? nearbyint(1 / (scale.value * scale.value)) : 0;
-        if (!(value >= 1 && value <= 65536 && 1 / sqrt(value) == scale.value)) {
+        if (!(value >= 1 && value <= 65536 && is_root(value, scale.value))) {
             return pe_rope_config_fail(scale.item, PE_ERR_RANGE, err,
                                        "got %.17g, allowed is 1/sqrt(n) of a whole number n from 1 to 65536",
                                        scale.value);

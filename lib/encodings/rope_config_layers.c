@@ -224,18 +224,19 @@ static const struct rope_layer *layer_of(const struct rope_reading *reading, con
 
 /* Which layers, and where their scaling is. */
 int pe_rope_config_layer(struct rope_reading *reading, const char *type, struct pe_error *err) {
-    struct names within = {.n = 0}, own = {.n = 0}, any = {.n = 0};
+    struct names within = {.n = 0}, own = {.n = 0};
     if (object_check(reading, "rope_parameters", err) || object_check(reading, "rope_scaling", err)) {
         return err->code;
     }
     names_within(&within, reading);
     reading->layer = layer_of(reading, type, &own);
     bool by_type = within.n > 0;
-    const struct names *differing = by_type ? &within : &own;
-    name_add(&any, "full_attention", 14);
-    name_add(&any, "sliding_attention", 17);
-    const struct names *names = differing->n ? differing : &any;
-    if ((differing->n || type) && !(type && is_among(names, type))) {
+    const struct names *names = by_type ? &within : &own;
+    if (names->n == 0 && type) {
+        return pe_fail(err, PE_ERR_CONFLICT, "layer_type",
+                       "is \"%.60s\", but in this model all layers are alike", type);
+    }
+    if (names->n && !(type && is_among(names, type))) {
         return layer_fail(names, type, err);
     }
     if (still_check(reading, err) || parameters_check(reading, by_type, err)) {

@@ -223,9 +223,48 @@ static const double usual_values[ROPE_SCALING_N_FIELDS] = {
     [ROPE_KEY_TRUNCATE] = 1, [ROPE_KEY_FREQ_SCALE] = 1, [ROPE_KEY_ATTN] = 1,
 };
 
+/* ---- Keys without effect ------------------------------------------------------------------------------- */
+
+static bool lacks_all_dim(const struct rope_scaling *scaling) {
+    return scaling->mscale != 0 && scaling->mscale_all_dim == 0; /* 0 is as absent */
+}
+
+static bool has_attention(const struct rope_scaling *scaling) {
+    return pe_rope_scaling_has(scaling, ROPE_KEY_ATTENTION);
+}
+
+static bool mixes_nothing(const struct rope_scaling *scaling) {
+    return scaling->ext_factor == 0;
+}
+
+/* What a type takes, but not beside, or without, another of its keys: who gives it expects something of it.
+ */
+static const struct idle {
+    int type, key;
+    bool (*is)(const struct rope_scaling *scaling);
+    const char *why;
+} idle_rows[] = {
+    {ROPE_TYPE_YARN, ROPE_KEY_MSCALE, has_attention, "has no effect beside attention_factor"},
+    {ROPE_TYPE_YARN, ROPE_KEY_MSCALE, lacks_all_dim, "has no effect without mscale_all_dim"},
+    {ROPE_TYPE_LONGROPE, ROPE_KEY_FACTOR, has_attention, "has no effect beside attention_factor"},
+    {ROPE_TYPE_GGML, ROPE_KEY_ORIGINAL, mixes_nothing, "has no effect where ext_factor is 0"},
+    {ROPE_TYPE_GGML, ROPE_KEY_BETA_FAST, mixes_nothing, "has no effect where ext_factor is 0"},
+    {ROPE_TYPE_GGML, ROPE_KEY_BETA_SLOW, mixes_nothing, "has no effect where ext_factor is 0"},
+};
+
+static const struct idle *idle_row(const struct rope_scaling *scaling, int key) {
+    for (size_t i = 0; i < PE_COUNT(idle_rows); i++) {
+        const struct idle *row = &idle_rows[i];
+        if (row->type == scaling->rope_type && row->key == key && row->is(scaling)) {
+            return row;
+        }
+    }
+    return NULL;
+}
+
 /* ---- Checking ------------------------------------------------------------------------------------------ */
 
-/* Keys that the type needs, and keys that it would ignore. */
+/* Keys that the type needs, and keys that would be ignored. */
 static int keys_check(const struct rope_scaling *scaling, struct pe_error *err) {
     const struct type *type = &type_rows[scaling->rope_type];
     const char *name = pe_choice_name(types, scaling->rope_type);
@@ -238,6 +277,10 @@ static int keys_check(const struct rope_scaling *scaling, struct pe_error *err) 
         }
         if (given && !((type->needs | type->takes | TAKEN_BY_ALL) & ROPE_BIT(key))) {
             return pe_fail(err, PE_ERR_UNKNOWN_FIELD, path, "rope_type %s does not use it", name);
+        }
+        const struct idle *idle = given ? idle_row(scaling, key) : NULL;
+        if (idle) {
+            return pe_fail(err, PE_ERR_CONFLICT, path, "%s", idle->why);
         }
     }
     return PE_OK;
@@ -352,7 +395,8 @@ void pe_rope_scaling_resolve(struct rope_scaling *scaling) {
     for (int key = 0; key < ROPE_SCALING_N_FIELDS; key++) {
         const struct pe_field *row = &pe_rope_scaling_fields[key];
         void *member = (char *)scaling + row->offset;
-        if (!(missing & ROPE_BIT(key))) {
+        if (!(missing & ROPE_BIT(key)) || idle_row(scaling, key)) {
+            missing &= ~ROPE_BIT(key);
             continue;
         }
         if (row->kind == PE_KIND_BOOL) {

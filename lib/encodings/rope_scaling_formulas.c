@@ -295,10 +295,10 @@ static struct pe_wide yarn_factor(const struct rope_scaling *scaling) {
 
 /* DeepSeek scales the softmax by the square of what it leaves out of sines and cosines; 1 where there is no
  * mscale_all_dim. */
-static double softmax_factor(const struct rope_scaling *scaling) {
+static struct pe_wide softmax_factor(const struct rope_scaling *scaling) {
     struct pe_wide m = yarn_mscale(scaling->factor, scaling->mscale_all_dim);
     pe_wide_mul(&m, &m, &m);
-    return pe_wide_nearest(&m);
+    return m;
 }
 
 /* ---- The types ----------------------------------------------------------------------------------------- */

@@ -13,6 +13,10 @@
 #define GROWTH_MOST    1e300 /* of xPos: then nothing is beyond float64 */
 #define RATES_TOGETHER 64    /* logarithms between two questions whether to stop: a millisecond or two */
 
+bool pe_rope_exact(const struct pe_plan_view *view) {
+    return ((const struct rope *)view->params)->arithmetic == PE_ARITHMETIC_EXACT;
+}
+
 /* ---- Positions ----------------------------------------------------------------------------------------- */
 
 /* How far xPos lets positions be: up to a growth of `limit`. */
@@ -51,9 +55,10 @@ int pe_rope_fits(const struct pe_plan_view *view, const struct pe_positions *pos
     if (plan->rates) {
         return growth_check(plan, positions, dtype, limit, err);
     }
-    return plan->gain.nearest < limit || pe_positions_count(positions) == 0
+    double gain = pe_rope_exact(view) ? plan->gain.nearest : (double)plan->replay.gain;
+    return gain < limit || pe_positions_count(positions) == 0
                ? PE_OK
-               : pe_positions_overflow(positions, 0, plan->gain.nearest, dtype, limit, err);
+               : pe_positions_overflow(positions, 0, gain, dtype, limit, err);
 }
 
 /* ---- The plan ------------------------------------------------------------------------------------------ */
@@ -90,13 +95,10 @@ static int make_rates(const struct rope_plan *plan, struct pe_wide *rates, struc
     return PE_OK;
 }
 
-bool pe_rope_exact(const struct pe_plan_view *view) {
-    return ((const struct rope *)view->params)->arithmetic == PE_ARITHMETIC_EXACT;
-}
-
-/* What lies behind the turns: rates of xPos, two numbers a pair of a replay, the coordinates of the pairs. */
+/* What lies behind the turns: lists of the scaling, rates of xPos, two numbers a pair of a replay, the
+ * coordinates of the pairs. */
 static float *parts_place(struct rope_plan *plan, const struct rope *params) {
-    char *after = (char *)(plan->turns + plan->n_pairs);
+    char *after = (char *)(plan->turns + plan->n_pairs) + pe_rope_lists_bytes(params);
     if (params->xpos) {
         plan->rates = (struct pe_wide *)(void *)after;
         after = (char *)(plan->rates + plan->n_pairs);

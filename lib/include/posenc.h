@@ -208,8 +208,8 @@ struct pe_fact {
     double value[2];
 };
 #define PE_MAX_FACTS 8
-/* At most PE_MAX_FACTS of them; returns their number. */
-PE_API size_t pe_plan_facts(const struct pe_plan *plan, struct pe_fact *facts);
+/* Returns their number, never above PE_MAX_FACTS; those that there is room for are written. */
+PE_API size_t pe_plan_facts(const struct pe_plan *plan, struct pe_fact *facts, size_t room);
 
 /* The three operations below take a struct of arguments: clear it, set size = sizeof of the struct, then the
  * members that matter. NULL and zero mean the default. A posted tensor with NaN or an infinity is

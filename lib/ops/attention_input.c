@@ -6,6 +6,7 @@
  */
 #include "ops/attention_input.h"
 
+#include "core/scale.h"
 #include "kernels/vector.h"
 
 #include <math.h>
@@ -285,7 +286,7 @@ static void dtype_choose(struct pe_attention *a, const struct pe_attention_args 
 static double default_scale(const struct pe_reader *r) {
     const struct pe_plan *plan = r->args->plan;
     const struct pe_encoding *row = plan ? pe_plan_row(plan) : NULL;
-    double usual = 1 / sqrt((double)r->a->width);
+    double usual = pe_scale_usual(r->a->width);
     return row && row->scale ? row->scale(pe_plan_view(plan), usual) : usual;
 }
 

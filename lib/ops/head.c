@@ -18,6 +18,7 @@
  * none can do it: random ones are tried, and the best of them told.
  */
 #include "core/cells.h"
+#include "core/scale.h"
 #include "kernels/softmax.h"
 #include "kernels/vector.h"
 #include "ops/operand.h"
@@ -414,7 +415,7 @@ int pe_head_open(struct pe_arena *arena, struct pe_work *work, struct pe_head_re
         return err->code;
     }
     bool none = op->row->info.family == PE_FAMILY_NONE;
-    op->scale = 1 / sqrt((double)op->width);
+    op->scale = pe_scale_usual(op->width);
     if (!none && weights_open(arena, op, err)) {
         *result = (struct pe_head_result){0};
         return err->code;

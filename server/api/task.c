@@ -190,7 +190,7 @@ int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, si
 
 int task_facts(struct task *task, const struct pe_plan *plan, struct pe_error *err) {
     struct pe_fact facts[PE_MAX_FACTS];
-    size_t n = pe_plan_facts(plan, facts);
+    size_t n = pe_plan_facts(plan, facts, PE_COUNT(facts));
     for (size_t i = 0; i < n; i++) {
         struct text text = {0};
         text_puts(&text, facts[i].n > 1 ? "[" : "");

@@ -201,7 +201,7 @@ def cases():
     rates = power_rates(10000.0, 4, 2, 8)
     case("encode/arithmetic_bfloat16", "GET /v1/encode?type=rope&layout=halves&head_dim=8&positions=256,257,4095,15962"
          "&arithmetic=bfloat16_positions",
-         {"encoding": rope, "attention_factor": 1.0, "base_used": 10000.0, "softmax_scale": 1 / math.sqrt(8),
+         {"encoding": rope, "attention_factor": 1.0, "base_used": 10000.0, "softmax_scale": 8 ** -.5,
           "cos": tensor([listed(c) for c, _ in both]), "sin": tensor([listed(s) for _, s in both]),
           "inv_freq": tensor(listed(rates))},
          source="positions as bfloat16: 257 is 256, 4095 is 4096 and 15962 is 15936, whose cosine is -.267950071")

@@ -162,7 +162,7 @@ def model(c):
     if "rope_axes" in c:
         a = c["rope_axes"]
         inv = [f for axis in range(a["n_axes"]) for f in axis_frequencies(c, a, axis, n // a["n_axes"])]
-        return inv, {"attention_factor": mpf(1)}
+        return inv, {"attention_factor": mpf(1), "base_used": mpf(0 if a["frequencies"] == "pixel" else c["base"])}
     exponent = c["head_dim"] if s["rope_type"] == "proportional" else c["d"]
     inv, facts = SCALINGS[s["rope_type"]](c, s, ladder(c["base"], exponent, n))
     usual = 1 / mpmath.sqrt(c.get("qk_head_dim", c["head_dim"]))
@@ -419,8 +419,9 @@ def axes_cases():
     for how in ("unit", "centered", "centered_max", "centered_min"):
         points = [[0, 0], [0, 2], [1, 1], [1, 2], [.5, -1]]
         for frequencies in ("language", "shared", "pixel", "period"):
-            yield rope(points, base=100, head_dim=8, rope_axes={"n_axes": 2, "frequencies": frequencies, "coordinates": how,
-                                                                "grid": [2, 3]})
+            base = {} if frequencies == "pixel" else {"base": 100}
+            yield rope(points, head_dim=8, **base, rope_axes={"n_axes": 2, "frequencies": frequencies, "coordinates": how,
+                                                              "grid": [2, 3]})
     yield rope([[0, 0], [0, 13]], base=100, head_dim=64, rope_axes={
         "n_axes": 2, "frequencies": "period", "coordinates": "centered", "grid": [14, 14]})
     yield rope([[0, 0], [0, 6]], rope_axes={"n_axes": 2, "frequencies": "pixel", "max_freq": 256, "coordinates": "unit",

@@ -95,7 +95,7 @@ START_TEST(attention_is_apply_and_a_product) {
     const double *logits = got.logits.data, *content = got.content.data, *position = got.position.data;
     struct pe_fact facts[PE_MAX_FACTS];
     double scale = 1 / sqrt(W);
-    for (size_t i = 0, n = pe_plan_facts(r.plan, facts); i < n; i++) {
+    for (size_t i = 0, n = pe_plan_facts(r.plan, facts, PE_MAX_FACTS); i < n; i++) {
         scale = strcmp(facts[i].name, "softmax_scale") == 0 ? facts[i].value[0] : scale;
     }
     for (size_t i = 0; i < T * T; i++) {

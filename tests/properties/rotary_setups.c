@@ -19,6 +19,7 @@
     "scaling.low_freq_factor=1 scaling.high_freq_factor=4 "
 #define ORIGINAL "scaling.original_max_position_embeddings=64"
 #define AXES     "rope_axes.n_axes=2 base=100 rope_axes.frequencies="
+#define PIXEL    "rope_axes.n_axes=2 rope_axes.frequencies="
 #define GRID     "rope_axes.grid=4,6 rope_axes.coordinates="
 
 const struct rotary_setup rotary_setups[] = {
@@ -50,11 +51,11 @@ const struct rotary_setup rotary_setups[] = {
     {"rope", "sections=4,2,2 section_layout=interleaved " YARN, false, false},
     {"rope", AXES "language", false, false},
     {"rope", AXES "shared rope_axes.coordinates=positions", false, false},
-    {"rope", AXES "pixel rope_axes.max_freq=8", false, false},
+    {"rope", PIXEL "pixel rope_axes.max_freq=8", false, false},
     {"rope", AXES "period " GRID "centered", true, false},
     {"rope", AXES "period " GRID "centered_max", true, false},
     {"rope", AXES "shared " GRID "centered_min", true, false},
-    {"rope", AXES "pixel " GRID "unit", true, false},
+    {"rope", PIXEL "pixel " GRID "unit", true, false},
     {"rope", "xpos.scale_base=512", false, true},
     {"rope", "xpos.scale_base=64 xpos.center=10 rotary_dim=8", true, true},
 };
@@ -89,7 +90,7 @@ void rotary_open(struct rotary *r, int variant) {
     r->pairs = row->pairs(pe_plan_view(r->plan));
     r->axes = row->axes ? row->axes(pe_plan_view(r->plan)) : 1;
     r->gain = 1;
-    for (size_t i = 0, n = pe_plan_facts(r->plan, facts); i < n; i++) {
+    for (size_t i = 0, n = pe_plan_facts(r->plan, facts, PE_MAX_FACTS); i < n; i++) {
         r->gain = strcmp(facts[i].name, "attention_factor") == 0 ? facts[i].value[0] : r->gain;
     }
 }

@@ -232,7 +232,6 @@ static const struct same {
     {LLAMA(), "{}",
      "{\"model_type\":\"llava\",\"text_config\":" LLAMA() ",\"vision_config\":{\"head_dim\":2}}", "{}"},
     {LLAMA(), "{}", "{\"model_type\":\"llama\",\"text_config\":{\"head_dim\":8}}", "{}"},
-    {LLAMA(), "{}", LLAMA(), "{\"layer_type\":\"sliding_attention\"}"},
     {LLAMA(), "{}", LLAMA(),
      "{\"head_dim\":8,\"rotary_dim\":8,\"base\":10000,\"layout\":\"halves\",\"scaling\":{\"rope_type\":"
      "\"default\"}}"},
@@ -261,6 +260,10 @@ static const struct same {
     {"{\"model_type\":\"granite\",\"head_dim\":8,\"attention_multiplier\":0.0078125}", "{}",
      "{\"model_type\":\"granite\",\"head_dim\":8,\"attention_multiplier\":0.0078125}",
      "{\"qk_head_dim\":16384}"},
+    /* 128^-0.5 as Python's 128**-0.5 has it, the nearest, and 1/math.sqrt(128), which is its neighbour */
+    {"{\"model_type\":\"granite\",\"head_dim\":8,\"attention_multiplier\":0.08838834764831845}",
+     "{\"qk_head_dim\":128}",
+     "{\"model_type\":\"granite\",\"head_dim\":8,\"attention_multiplier\":0.08838834764831843}", "{}"},
     {MODERNBERT("null"), "{\"layer_type\":\"sliding_attention\"}", MODERNBERT("7"),
      "{\"layer_type\":\"full_attention\"}"},
     {PHI3("longrope"), SEQ, PHI3("su"), SEQ},
@@ -310,6 +313,10 @@ static const struct use {
      "model_type head_dim rope_scaling.rope_type rope_scaling.factor "
      "rope_scaling.original_max_position_embeddings",
      "rope_scaling.mscale_all_dim"},
+    {SCALED(FULL_YARN ",\"attention_factor\":2,\"mscale\":1,\"mscale_all_dim\":1"), "{}",
+     "model_type head_dim rope_scaling.rope_type rope_scaling.factor "
+     "rope_scaling.original_max_position_embeddings rope_scaling.attention_factor",
+     "rope_scaling.mscale rope_scaling.mscale_all_dim"},
     {"{" DEEPSEEK ",\"rope_scaling\":{" FULL_YARN ",\"mscale_all_dim\":0.5}}", "{}",
      "model_type qk_rope_head_dim qk_nope_head_dim rope_scaling.rope_type rope_scaling.factor "
      "rope_scaling.original_max_position_embeddings rope_scaling.mscale_all_dim",

@@ -82,7 +82,6 @@ static const struct family_row {
     {MODEL("cohere2", ""), "sliding_attention", 128, 128, 1e4, 128, "interleaved"},
     {MODEL("exaone4", ""), "sliding_attention", 128, 128, 1e4, 128, "halves"},
     {MODEL("exaone4", ",\"sliding_window\":null"), NULL, 128, 128, 1e4, 128, "halves"},
-    {MODEL("exaone4", ",\"sliding_window\":null"), "full_attention", 128, 128, 1e4, 128, "halves"},
     {MODEL("olmo3", ",\"rope_theta\":500000"), "sliding_attention", 128, 128, 5e5, 128, "halves"},
     {MODEL("modernbert-decoder", ""), "full_attention", 128, 128, 160000, 128, "halves"},
     {MODEL("modernbert-decoder", ""), "sliding_attention", 128, 128, 1e4, 128, "halves"},

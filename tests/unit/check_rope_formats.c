@@ -7,6 +7,7 @@
 #include "properties/rotary_setups.h"
 #include "suites.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -232,6 +233,40 @@ START_TEST(echoed_encodings_bind_back) {
 }
 END_TEST
 
+/* The double nearest to d^-0.5 (mpmath), of which 1/sqrt(d) is a neighbour for each of these d: what the
+ * reply says, and what attention takes where no scale is given, with whatever encoding. */
+static const struct root {
+    int width;
+    double scale;
+} roots[] = {{96, 0.10206207261596575}, {128, 0.08838834764831845}, {192, 0.07216878364870322}};
+static const char *const unscaled[] = {
+    "{\"type\":\"rope\",\"layout\":\"halves\"}",
+    "{\"type\":\"rope\",\"layout\":\"halves\",\"direction\":\"clockwise\"}", "\"alibi\"", "\"none\""};
+
+/* Numbers that are small and whole, so that products are exact: one logit, and what scales it. */
+START_TEST(scales_are_the_nearest) {
+    const struct root *row = &roots[_i % (int)PE_COUNT(roots)];
+    char vector[1000] = "[[1", body[3000];
+    size_t n = strlen(vector);
+    for (int i = 1; i < row->width; i++) {
+        n += (size_t)snprintf(vector + n, sizeof vector - n, ",0");
+    }
+    snprintf(vector + n, sizeof vector - n, "]]");
+    snprintf(body, sizeof body,
+             "{\"encoding\":%s,\"q\":%s,\"k\":%s,\"return\":[\"logits\"],\"dtype\":\"float64\"}",
+             unscaled[_i / (int)PE_COUNT(roots)], vector, vector);
+    struct call_try got = {.request = "POST /v1/attention", .body = body};
+    call_try(&ground, &got);
+    ck_assert_msg(got.status == 200, "%s", got.reply);
+    const json_t *data = json_object_get(json_object_get(got.json, "logits"), "data");
+    ck_assert_double_eq(json_number_value(json_array_get(json_array_get(data, 0), 0)), row->scale);
+    const json_t *told = json_object_get(got.json, "softmax_scale");
+    ck_assert(!told || json_number_value(told) == row->scale);
+    ck_assert(told || _i / (int)PE_COUNT(roots) > 1);
+    call_try_close(&got);
+}
+END_TEST
+
 Suite *rope_formats_suite(void) {
     Suite *suite = suite_create("rope_formats");
     TCase *tests = tcase_create("formats");
@@ -241,6 +276,7 @@ Suite *rope_formats_suite(void) {
     tcase_add_test(tests, formats_of_tables_agree);
     tcase_add_test(tests, streams_are_the_tables);
     tcase_add_test(tests, streams_count_their_own_bytes);
+    tcase_add_loop_test(tests, scales_are_the_nearest, 0, (int)(PE_COUNT(unscaled) * PE_COUNT(roots)));
     tcase_add_loop_test(tests, echoed_encodings_bind_back, 0, ROTARY_LAYOUTS * rotary_setup_count);
     return suite;
 }
