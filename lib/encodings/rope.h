@@ -216,7 +216,7 @@ int pe_rope_axes_check(const struct rope *params, struct pe_error *err);
 bool pe_rope_axes_use_base(const struct rope_axes *axes);
 void pe_rope_axes_resolve(struct rope_axes *axes);
 /* Shares the pairs out to the axes, in place of one ladder for all. */
-void pe_rope_axes_fill(struct rope_plan *plan, const struct rope *params);
+int pe_rope_axes_fill(struct rope_plan *plan, const struct rope *params, struct pe_error *err);
 
 /* rope_adopt.c: fields that a source says; PE_ERR_CONFLICT where the request says otherwise. */
 struct rope_source {

@@ -22,6 +22,8 @@
 
 #include <stdio.h>
 
+#define RUNGS_TOGETHER 128 /* between two questions whether to stop: under a millisecond */
+
 enum { FREQUENCIES_LANGUAGE = 1, FREQUENCIES_SHARED, FREQUENCIES_PIXEL, FREQUENCIES_PERIOD };
 enum { COORDINATES_POSITIONS = 1, COORDINATES_UNIT, COORDINATES_CENTERED, COORDINATES_MAX, COORDINATES_MIN };
 
@@ -140,7 +142,7 @@ static struct pe_wide pixel_turns(double max_freq, size_t j, size_t m) {
     return turns;
 }
 
-static void fill_axis(struct rope_plan *plan, const struct rope *params, int axis) {
+static int fill_axis(struct rope_plan *plan, const struct rope *params, int axis, struct pe_error *err) {
     const struct rope_axes *axes = &plan->rope_axes;
     uint32_t n = (uint32_t)axes->n_axes, m = (uint32_t)plan->n_pairs / n;
     uint32_t divisor = plan->divisor[axis] = place_axis(plan, axis);
@@ -154,6 +156,9 @@ static void fill_axis(struct rope_plan *plan, const struct rope *params, int axi
         pe_ladder_next(&ladder);
     }
     for (uint32_t j = 0; j < m; j++) {
+        if (j % RUNGS_TOGETHER == 0 && pe_error_poll(err)) {
+            return err->code;
+        }
         struct pe_wide turns =
             axes->frequencies == FREQUENCIES_PIXEL ? pixel_turns(axes->max_freq, j, m) : ladder.turns;
         pe_wide_div_small(&turns, &turns, divisor);
@@ -163,12 +168,16 @@ static void fill_axis(struct rope_plan *plan, const struct rope *params, int axi
             pe_ladder_next(&ladder);
         }
     }
+    return PE_OK;
 }
 
-void pe_rope_axes_fill(struct rope_plan *plan, const struct rope *params) {
+int pe_rope_axes_fill(struct rope_plan *plan, const struct rope *params, struct pe_error *err) {
     plan->axes = (int)plan->rope_axes.n_axes;
     plan->base_used = pe_rope_axes_use_base(&plan->rope_axes) ? plan->base_used : 0;
     for (int axis = 0; axis < plan->axes; axis++) {
-        fill_axis(plan, params, axis);
+        if (fill_axis(plan, params, axis, err)) {
+            return err->code;
+        }
     }
+    return PE_OK;
 }

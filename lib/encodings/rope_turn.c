@@ -132,8 +132,8 @@ int pe_rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
     if (ladder_fill(plan, params, err) || (params->xpos && make_rates(plan, plan->rates, err))) {
         return err->code;
     }
-    if (params->rope_axes) {
-        pe_rope_axes_fill(plan, params);
+    if (params->rope_axes && pe_rope_axes_fill(plan, params, err)) {
+        return err->code;
     }
     if (!pe_rope_exact(view)) {
         return pe_rope_replay_fill(plan, params, replayed, err);

@@ -259,13 +259,16 @@ static bool asked(void *context) {
 /* 2048 pairs: a logarithm each takes some 50 ms, so it is asked at every few. */
 START_TEST(planning_asks_whether_to_stop) {
     static const struct {
-        const char *settings[9];
+        const char *settings[11];
         int n_asked;
     } rows[] = {
         {{"layout", "halves", "head_dim", "4096", "xpos.scale_base", "512", NULL}, 30},
         {{"layout", "halves", "head_dim", "4096", "arithmetic", "float32_pow", NULL}, 30},
         {{"layout", "halves", "head_dim", "4096", "scaling.rope_type", "linear", "scaling.factor", "4", NULL},
          4},
+        {{"layout", "halves", "head_dim", "4096", "rope_axes.n_axes", "4", "rope_axes.frequencies", "shared",
+          NULL},
+         12},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         struct patience patience = {.least = rows[i].n_asked};
