@@ -9,41 +9,43 @@
  *
  * A table ends, and that is its fault as an encoding. What then happens is a parameter: an error (the
  * default), the nearest row, or zeros; never a negative index that wraps to the last row. Between rows there
- * is nothing unless interpolate says linear: (1-f) table[i] + f table[i+1].
+ * is nothing unless interpolate says linear: (1-f) table[i] + f table[i+1]. Tables of images are grids of
+ * rows, and are in learned_grid.c. A model may multiply what it looks up: table_scale.
  */
-#include "encodings/encoding.h"
+#include "encodings/learned.h"
 
 #include "core/admit.h"
 #include "kernels/vector.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 #define MAX_WIDTH 65536
 #define BUFFER    256 /* doubles converted at a time, on the stack */
-
-enum out_of_range { OUT_ERROR = 1, OUT_CLAMP, OUT_ZERO };
-enum interpolate { INTERPOLATE_NONE = 1, INTERPOLATE_LINEAR };
-
-struct learned {
-    uint64_t given;
-    struct pe_table table;
-    const char *tensor_name;
-    int64_t offset;
-    int out_of_range;
-    int interpolate;
-};
+#define GRID_MOST 16777216
 
 static const struct pe_choice outsides[] = {
-    {"error", OUT_ERROR, "refuse a position without a row"},
-    {"clamp", OUT_CLAMP, "take the first or the last row"},
-    {"zero", OUT_ZERO, "give zeros"},
+    {"error", LEARNED_ERROR, "refuse a position without a row"},
+    {"clamp", LEARNED_CLAMP, "take the first or the last row, of grids the edge of the nearest cell"},
+    {"zero", LEARNED_ZERO, "give zeros"},
     {0},
 };
 
 static const struct pe_choice interpolations[] = {
-    {"none", INTERPOLATE_NONE, "refuse a position between two rows"},
-    {"linear", INTERPOLATE_LINEAR, "mix the two rows by the distance to each"},
+    {"none", LEARNED_NONE, "refuse a position between two rows"},
+    {"linear", PE_RESAMPLE_LINEAR, "mix the two rows by the distance to each"},
+    {"bilinear", PE_RESAMPLE_BILINEAR, "of a grid: mix the four cells around"},
+    {"bilinear_antialias", PE_RESAMPLE_BILINEAR_ANTIALIAS, "of a grid: as many more as the image has fewer"},
+    {"bicubic", PE_RESAMPLE_BICUBIC, "of a grid: cubic with a = -3/4, edges repeated, as torch has it"},
+    {"bicubic_keys", PE_RESAMPLE_BICUBIC_KEYS, "of a grid: cubic with a = -1/2, edges repeated"},
+    {"bicubic_antialias", PE_RESAMPLE_BICUBIC_ANTIALIAS,
+     "of a grid: cubic with a = -1/2, edges left out, wider for smaller images, as timm and jax have it"},
+    {0},
+};
+
+static const struct pe_choice scales[] = {
+    {"rsqrt_d_model", LEARNED_RSQRT, "1/sqrt(D), as x-transformers has it"},
     {0},
 };
 
@@ -57,14 +59,37 @@ static const struct pe_field fields[] = {
      .doc = "what a position beyond the table gives"},
     {PE_FIELD(learned, interpolate), .choices = interpolations, .def = "none",
      .doc = "what a position between two rows gives"},
+    [LEARNED_FIELD_GRID] = {PE_FIELD(learned, grid), .min = 1, .max = GRID_MOST,
+                            .doc = "images: height and width of the table's grid, whose rows are row by row "
+                                   "[a square, if need be]"},
+    {PE_FIELD(learned, image_grid), .min = 1, .max = GRID_MOST,
+     .doc = "images of another size: height and width of the grid that positions are on [grid]"},
+    {PE_FIELD(learned, cls_rows), .min = 0, .max = GRID_MOST, .def = "0",
+     .doc = "images: rows before the grid, which are kept as they are: 1 for a class token"},
+    {PE_FIELD(learned, align_corners), .def = "false",
+     .doc = "whether corners of the two grids lie on each other, or edges of their cells"},
+    {PE_FIELD(learned, table_scale), .choices = scales, .min = -1e6, .max = 1e6, .def = "1",
+     .doc = "what the rows are multiplied by"},
 };
 
-static size_t table_rows(const struct pe_tensor *table) {
+size_t pe_learned_rows(const struct learned *learned) {
+    const struct pe_tensor *table = learned->table.tensor;
     return table->dim[table->rank - 2];
 }
 
-static size_t table_width(const struct pe_tensor *table) {
+size_t pe_learned_width(const struct learned *learned) {
+    const struct pe_tensor *table = learned->table.tensor;
     return table->dim[table->rank - 1];
+}
+
+double pe_learned_scale(const struct learned *learned) {
+    return learned->table_scale.choice == LEARNED_RSQRT ? 1 / sqrt((double)pe_learned_width(learned))
+                                                        : learned->table_scale.number;
+}
+
+static int learned_adopt(void *params, struct pe_error *err) {
+    pe_learned_grid_adopt(params);
+    return err->code;
 }
 
 static int learned_check(const void *params, struct pe_error *err) {
@@ -80,22 +105,23 @@ static int learned_check(const void *params, struct pe_error *err) {
         return pe_fail(err, PE_ERR_SHAPE, "table", "got shape %s, allowed are [rows, D] and [1, rows, D]",
                        shape);
     }
-    if (table_rows(table) < 1 || table_width(table) < 1 || table_width(table) > MAX_WIDTH) {
+    if (pe_learned_rows(learned) < 1 || pe_learned_width(learned) < 1 ||
+        pe_learned_width(learned) > MAX_WIDTH) {
         return pe_fail(err, PE_ERR_SHAPE, "table", "got shape %s, allowed are 1 row or more of width 1 to %d",
                        shape, MAX_WIDTH);
     }
-    return PE_OK;
+    return pe_learned_is_grid(learned) ? pe_learned_grid_check(learned, err) : PE_OK;
 }
 
 static size_t learned_width(const void *params) {
     const struct learned *learned = params;
-    return table_width(learned->table.tensor);
+    return pe_learned_width(learned);
 }
 
 static int stray_fail(const struct learned *learned, const struct pe_positions *positions,
                       const struct pe_stray *stray, struct pe_error *err) {
     char path[64];
-    size_t rows = table_rows(learned->table.tensor);
+    size_t rows = pe_learned_rows(learned);
     pe_positions_index_text(positions, stray->index, path, sizeof path);
     if (stray->fraction) {
         return pe_fail(err, PE_ERR_RANGE, path,
@@ -110,32 +136,23 @@ static int stray_fail(const struct learned *learned, const struct pe_positions *
 
 static void learned_bounds(const struct pe_plan_view *view, double *min, double *max) {
     const struct learned *learned = view->params;
-    if (learned->out_of_range == OUT_ERROR) {
+    if (learned->out_of_range == LEARNED_ERROR && pe_learned_is_grid(learned)) {
+        *min = 0;
+        *max = (double)(pe_learned_grid_tokens(learned) - 1);
+    } else if (learned->out_of_range == LEARNED_ERROR) {
         *min = -(double)learned->offset;
-        *max = (double)((int64_t)table_rows(learned->table.tensor) - 1 - learned->offset);
+        *max = (double)((int64_t)pe_learned_rows(learned) - 1 - learned->offset);
     }
-}
-
-static int learned_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
-                         struct pe_error *err) {
-    const struct learned *learned = view->params;
-    struct pe_admit rule = {
-        .whole = learned->interpolate == INTERPOLATE_NONE, .min = -INFINITY, .max = INFINITY};
-    learned_bounds(view, &rule.min, &rule.max);
-    struct pe_stray stray;
-    return pe_positions_stray(positions, &rule, err->stop, &stray)
-               ? stray_fail(learned, positions, &stray, err)
-               : PE_OK;
 }
 
 /* The row at or below a position and how far above it the position lies, in [0, 1]. False: no row, zeros. */
 static bool place(const struct learned *learned, double position, size_t *row, double *part) {
-    int64_t last = (int64_t)table_rows(learned->table.tensor) - 1;
+    int64_t last = (int64_t)pe_learned_rows(learned) - 1;
     double below = floor(position);
     int64_t at = (int64_t)below + learned->offset; /* both at most 2^53 */
     *part = position - below;
     if (at < 0 || at > last || (at == last && *part > 0)) {
-        if (learned->out_of_range == OUT_ZERO) {
+        if (learned->out_of_range == LEARNED_ZERO) {
             return false;
         }
         at = at < 0 ? 0 : last;
@@ -145,8 +162,9 @@ static bool place(const struct learned *learned, double position, size_t *row, d
     return true;
 }
 
-static const unsigned char *table_row(const struct pe_tensor *table, size_t row) {
-    return (const unsigned char *)table->data + row * table_width(table) * pe_dtype_size(table->dtype);
+const unsigned char *pe_learned_row(const struct learned *learned, size_t row) {
+    const struct pe_tensor *table = learned->table.tensor;
+    return (const unsigned char *)table->data + row * pe_learned_width(learned) * pe_dtype_size(table->dtype);
 }
 
 /* Which rows a position takes, as a number that rises with the position: 2*row, and one more between this row
@@ -196,10 +214,10 @@ static double first_excess(const double *values, size_t n, double limit) {
     return 0;
 }
 
-/* The first number of a row that is not below limit, or 0. */
-static double row_excess(const struct pe_tensor *table, size_t row, double limit) {
-    const unsigned char *in = table_row(table, row);
-    size_t width = table_width(table), size = pe_dtype_size(table->dtype);
+double pe_learned_excess(const struct learned *learned, size_t row, double limit) {
+    const struct pe_tensor *table = learned->table.tensor;
+    const unsigned char *in = pe_learned_row(learned, row);
+    size_t width = pe_learned_width(learned), size = pe_dtype_size(table->dtype);
     double values[BUFFER], excess = 0;
     for (size_t c = 0; c < width && excess == 0; c += BUFFER) {
         size_t n = width - c < BUFFER ? width - c : BUFFER;
@@ -212,9 +230,13 @@ static double row_excess(const struct pe_tensor *table, size_t row, double limit
 static int learned_fits(const struct pe_plan_view *view, const struct pe_positions *positions,
                         enum pe_dtype dtype, double limit, struct pe_error *err) {
     const struct learned *learned = view->params;
-    const struct pe_tensor *table = learned->table.tensor;
-    if (pe_vector_limit(table->dtype) < limit) {
+    double scale = fabs(pe_learned_scale(learned));
+    if (pe_learned_reach(learned) * scale * pe_vector_limit(learned->table.tensor->dtype) < limit) {
         return PE_OK;
+    }
+    limit = scale == 1 ? limit : limit / scale * (1 - 0x1p-50); /* infinite where all are multiplied by 0 */
+    if (pe_learned_is_grid(learned)) {
+        return pe_learned_grid_fits(learned, positions, dtype, limit, err);
     }
     size_t n = pe_positions_count(positions);
     for (size_t i = 0; i < n; i = run_end(learned, positions, i)) {
@@ -228,9 +250,9 @@ static int learned_fits(const struct pe_plan_view *view, const struct pe_positio
         bool mixed = rows % 2 != 0;
         double below = mixed ? limit * (1 - 0x1p-50) : limit; /* the mixture is rounded twice */
         size_t row = (size_t)rows / 2;
-        double excess = row_excess(table, row, below);
+        double excess = pe_learned_excess(learned, row, below);
         if (excess == 0 && mixed) {
-            excess = row_excess(table, row + 1, below);
+            excess = pe_learned_excess(learned, row + 1, below);
         }
         if (excess != 0) {
             return pe_positions_overflow(positions, i, excess, dtype, limit, err);
@@ -239,56 +261,119 @@ static int learned_fits(const struct pe_plan_view *view, const struct pe_positio
     return PE_OK;
 }
 
-/* Row `row` as stored, converted once: out [D]. */
-static void copy_row(const struct pe_tensor *table, size_t row, enum pe_dtype dtype, unsigned char *out) {
-    const unsigned char *in = table_row(table, row);
-    size_t width = table_width(table), in_size = pe_dtype_size(table->dtype), size = pe_dtype_size(dtype);
-    if (table->dtype == dtype) {
-        memcpy(out, in, width * size);
+static int rows_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
+                      struct pe_error *err) {
+    const struct learned *learned = view->params;
+    if (pe_learned_is_grid(learned)) {
+        return pe_learned_grid_admit(learned, positions, err);
+    }
+    if (positions->axes != 1) {
+        return pe_fail(err, PE_ERR_SHAPE, "",
+                       "have %d coordinates each, rows in a line have one; a grid says that they have 2",
+                       positions->axes);
+    }
+    struct pe_admit rule = {.whole = learned->interpolate == LEARNED_NONE, .min = -INFINITY, .max = INFINITY};
+    learned_bounds(view, &rule.min, &rule.max);
+    struct pe_stray stray;
+    return pe_positions_stray(positions, &rule, err->stop, &stray)
+               ? stray_fail(learned, positions, &stray, err)
+               : PE_OK;
+}
+
+/* Doubles end, too, where rows are weighed or multiplied. */
+static int learned_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
+                         struct pe_error *err) {
+    const struct learned *learned = view->params;
+    bool grows = pe_learned_reach(learned) > 1 || fabs(pe_learned_scale(learned)) > 1;
+    if (rows_admit(view, positions, err) || !grows || learned->table.tensor->dtype != PE_DTYPE_F64) {
+        return err->code;
+    }
+    return learned_fits(view, positions, PE_DTYPE_F64, DBL_MAX, err);
+}
+
+void pe_learned_copy(const struct learned *learned, size_t row, enum pe_dtype dtype, unsigned char *out) {
+    const struct pe_tensor *table = learned->table.tensor;
+    const unsigned char *in = pe_learned_row(learned, row);
+    size_t width = pe_learned_width(learned), in_size = pe_dtype_size(table->dtype);
+    double values[BUFFER], scale = pe_learned_scale(learned);
+    if (table->dtype == dtype && scale == 1) {
+        memcpy(out, in, width * in_size);
         return;
     }
-    double values[BUFFER];
     for (size_t c = 0; c < width; c += BUFFER) {
         size_t n = width - c < BUFFER ? width - c : BUFFER;
         pe_dtype_load(table->dtype, in + c * in_size, n, values);
-        pe_dtype_store(dtype, values, n, out + c * size);
+        for (size_t i = 0; i < n; i++) {
+            values[i] *= scale;
+        }
+        pe_dtype_store(dtype, values, n, out + c * pe_dtype_size(dtype));
     }
 }
 
 /* (1-f) a + f b = (a - f a) + f b: each step one rounding of the exact value, by fma: out [D]. */
-static void mix_rows(const struct pe_tensor *table, size_t row, double part, enum pe_dtype dtype,
+static void mix_rows(const struct learned *learned, size_t row, double part, enum pe_dtype dtype,
                      unsigned char *out) {
-    const unsigned char *in = table_row(table, row), *next = table_row(table, row + 1);
-    size_t width = table_width(table), in_size = pe_dtype_size(table->dtype), size = pe_dtype_size(dtype);
-    double a[BUFFER], b[BUFFER];
+    const struct pe_tensor *table = learned->table.tensor;
+    const unsigned char *in = pe_learned_row(learned, row), *next = pe_learned_row(learned, row + 1);
+    size_t width = pe_learned_width(learned), in_size = pe_dtype_size(table->dtype);
+    double a[BUFFER], b[BUFFER], scale = pe_learned_scale(learned);
     for (size_t c = 0; c < width; c += BUFFER) {
         size_t n = width - c < BUFFER ? width - c : BUFFER;
         pe_dtype_load(table->dtype, in + c * in_size, n, a);
         pe_dtype_load(table->dtype, next + c * in_size, n, b);
         for (size_t i = 0; i < n; i++) {
-            a[i] = fma(part, b[i], fma(-part, a[i], a[i]));
+            a[i] = scale * fma(part, b[i], fma(-part, a[i], a[i]));
         }
-        pe_dtype_store(dtype, a, n, out + c * size);
+        pe_dtype_store(dtype, a, n, out + c * pe_dtype_size(dtype));
+    }
+}
+
+/* The vector of a position in a line: out [D]. */
+static void line_encode(const struct learned *learned, double position, enum pe_dtype dtype,
+                        unsigned char *out) {
+    size_t row;
+    double part;
+    if (!place(learned, position, &row, &part)) {
+        memset(out, 0, pe_learned_width(learned) * pe_dtype_size(dtype)); /* +0 in every element type */
+    } else if (part > 0) {
+        mix_rows(learned, row, part, dtype, out);
+    } else {
+        pe_learned_copy(learned, row, dtype, out);
     }
 }
 
 static void learned_encode(const struct pe_plan_view *view, const double *positions, size_t n,
                            enum pe_dtype dtype, void *out) {
     const struct learned *learned = view->params;
-    const struct pe_tensor *table = learned->table.tensor;
     size_t row_bytes = view->width * pe_dtype_size(dtype);
+    bool grid = pe_learned_is_grid(learned);
     for (size_t t = 0; t < n; t++) {
         unsigned char *vector = (unsigned char *)out + t * row_bytes;
-        size_t row;
-        double part;
-        if (!place(learned, positions[t], &row, &part)) {
-            memset(vector, 0, row_bytes); /* all bits zero is +0 in every element type */
-        } else if (part > 0) {
-            mix_rows(table, row, part, dtype, vector);
+        if (grid) {
+            pe_learned_grid_encode(learned, &positions[t], 1, dtype, vector);
         } else {
-            copy_row(table, row, dtype, vector);
+            line_encode(learned, positions[t], dtype, vector);
         }
     }
+}
+
+static int learned_axes(const struct pe_plan_view *view) {
+    return pe_learned_is_grid(view->params) ? 2 : 1;
+}
+
+static void learned_encode_axes(const struct pe_plan_view *view, const double *positions, size_t n,
+                                enum pe_dtype dtype, void *out) {
+    const int axes = learned_axes(view);
+    size_t row_bytes = view->width * pe_dtype_size(dtype);
+    for (size_t t = 0; t < n; t++) {
+        pe_learned_grid_encode(view->params, positions + t * (size_t)axes, axes, dtype,
+                               (unsigned char *)out + t * row_bytes);
+    }
+}
+
+static double learned_row_cost_ns(const struct pe_plan_view *view) {
+    const struct learned *learned = view->params;
+    return pe_learned_is_grid(learned) ? pe_learned_grid_cost_ns(learned) : 10.0 * (double)view->width;
 }
 
 const struct pe_encoding pe_learned = {
@@ -305,10 +390,14 @@ const struct pe_encoding pe_learned = {
             .fields = fields,
             .n_fields = PE_COUNT(fields),
         },
+    .adopt = learned_adopt,
     .check = learned_check,
     .width = learned_width,
     .admit = learned_admit,
     .bounds = learned_bounds,
     .fits = learned_fits,
     .encode = learned_encode,
+    .encode_axes = learned_encode_axes,
+    .axes = learned_axes,
+    .row_cost_ns = learned_row_cost_ns,
 };

@@ -504,6 +504,33 @@ struct pe_convert_result {
 PE_API int pe_convert_open(struct pe_arena *arena, struct pe_work *work, struct pe_convert_result *result,
                            const struct pe_convert_args *args, struct pe_error *err) PE_CHECKED;
 
+/* How numbers between those of a table are made (lib/kernels/resample.h has the formulas). */
+enum pe_resample {
+    PE_RESAMPLE_LINEAR = 1,         /* of the two nearest, by the distance to each */
+    PE_RESAMPLE_BILINEAR,           /* the same; the name for two axes */
+    PE_RESAMPLE_BILINEAR_ANTIALIAS, /* wider when shrinking */
+    PE_RESAMPLE_BICUBIC,            /* a = -3/4, edges repeated: torch's interpolate */
+    PE_RESAMPLE_BICUBIC_KEYS,       /* a = -1/2, edges repeated */
+    PE_RESAMPLE_BICUBIC_ANTIALIAS   /* a = -1/2, edges left out, wider when shrinking: Pillow, jax, timm */
+};
+
+struct pe_resize_args {
+    size_t size;
+    const struct pe_tensor *table;   /* [rows, D] or [1, rows, D]; of a grid also [h, w, D] or [1, h, w, D] */
+    size_t to_rows;                  /* a table in a line; or */
+    size_t to_grid[2];               /* height and width: a grid, row by row */
+    size_t from_grid[2];             /* default: a square of the rows that are not beside the grid */
+    size_t prefix_rows, suffix_rows; /* before and behind what is resized, kept as they are */
+    enum pe_resample kernel;
+    bool align_corners;  /* ends stay at ends; default: centres of cells, half a step from the edges */
+    enum pe_dtype dtype; /* of the result; default: the table's own */
+};
+
+/* convert's other half, resize: a learned table for sequences or images of another size, [rows, D] with as
+ * many axes as it had. Sums are in float64 and rounded once. Errors are at `tensor` and the field's name. */
+PE_API int pe_resize_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *resized,
+                          const struct pe_resize_args *args, struct pe_error *err) PE_CHECKED;
+
 struct pe_check_args {
     size_t size;
     const struct pe_plan *plan;

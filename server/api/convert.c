@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * convert: between the rotary layouts. Without a tensor the row permutations of the weights that make queries
- * and keys, with one the tensor itself, its rows moved.
+ * and keys, with one the tensor itself, its rows moved. Or, with `resize`, a learned table for sequences or
+ * images of another size.
  */
 #include "api/api.h"
+
+#include <string.h>
 
 struct convert_request {
     uint64_t given;
@@ -12,6 +15,47 @@ struct convert_request {
     const struct pe_tensor *tensor;
     int64_t axis;
     int of;
+    const void *resize; /* struct resize */
+};
+
+struct resize {
+    uint64_t given;
+    int64_t to_rows;
+    struct pe_ints to_grid, from_grid;
+    int64_t prefix_rows, suffix_rows;
+    int kernel;
+    bool align_corners;
+};
+
+static const struct pe_choice kernels[] = {
+    {"linear", PE_RESAMPLE_LINEAR, "the two nearest, by the distance to each"},
+    {"bilinear", PE_RESAMPLE_BILINEAR, "linear along both axes"},
+    {"bilinear_antialias", PE_RESAMPLE_BILINEAR_ANTIALIAS, "as much wider as the table becomes smaller"},
+    {"bicubic", PE_RESAMPLE_BICUBIC, "cubic with a = -3/4, edges repeated: torch's interpolate, MAE, ViT"},
+    {"bicubic_keys", PE_RESAMPLE_BICUBIC_KEYS, "cubic with a = -1/2, edges repeated"},
+    {"bicubic_antialias", PE_RESAMPLE_BICUBIC_ANTIALIAS,
+     "cubic with a = -1/2, edges left out, as much wider as the table becomes smaller: timm, jax, Pillow"},
+    {0},
+};
+
+#define ROWS_MOST ((int64_t)1 << 40)
+#define SIDE_MOST 16777216
+
+static const struct pe_field resize_fields[] = {
+    {PE_FIELD(resize, to_rows), .min = 1, .max = (double)ROWS_MOST,
+     .doc = "rows that a table in a line gets, beside those that are kept"},
+    {PE_FIELD(resize, to_grid), .min = 1, .max = SIDE_MOST,
+     .doc = "[height, width] that a table of a grid gets"},
+    {PE_FIELD(resize, from_grid), .min = 1, .max = SIDE_MOST,
+     .doc = "[height, width] that it has [a square, or as the tensor's axes say]"},
+    {PE_FIELD(resize, prefix_rows), .min = 0, .max = (double)ROWS_MOST, .def = "0",
+     .doc = "rows before what is resized, which are kept: 1 for a class token"},
+    {PE_FIELD(resize, suffix_rows), .min = 0, .max = (double)ROWS_MOST, .def = "0",
+     .doc = "rows behind it, which are kept: 3 in BEiT's relative tables"},
+    {PE_FIELD(resize, kernel), .choices = kernels, .flags = PE_FIELD_REQUIRED,
+     .doc = "how numbers between those of the table are made; projects differ"},
+    {PE_FIELD(resize, align_corners), .def = "false",
+     .doc = "whether corners of the two grids lie on each other, or edges of their cells"},
 };
 
 static const struct pe_choice layouts[] = {
@@ -27,25 +71,27 @@ static const struct pe_choice sides[] = {
 };
 
 static const struct pe_field fields[] = {
-    {PE_FIELD(convert_request, from), .choices = layouts, .flags = PE_FIELD_REQUIRED,
-     .doc = "the layout that the weights have"},
-    {PE_FIELD(convert_request, to), .choices = layouts, .flags = PE_FIELD_REQUIRED,
-     .doc = "the layout that they get"},
-    {PE_FIELD(convert_request, head_dim), .min = 2, .max = 65536, .flags = PE_FIELD_REQUIRED,
-     .doc = "width of one head's query or key"},
+    {PE_FIELD(convert_request, from), .choices = layouts, .doc = "the layout that the weights have"},
+    {PE_FIELD(convert_request, to), .choices = layouts, .doc = "the layout that they get"},
+    {PE_FIELD(convert_request, head_dim), .min = 2, .max = 65536, .doc = "width of one head's query or key"},
     {PE_FIELD(convert_request, rotary_dim), .min = 2, .max = 65536,
      .doc = "how many of its columns turn, the first ones; even [head_dim]"},
     {PE_FIELD(convert_request, heads), .min = 1, .max = 65536, .def = "1", .doc = "heads of the queries"},
     {PE_FIELD(convert_request, kv_heads), .min = 1, .max = 65536,
      .doc = "heads of the keys, a divisor of heads [heads]"},
-    {PE_FIELD(convert_request, tensor), .shape = "[out, in] or [out]; axis 1: [in, out]",
-     .doc = "a weight or bias to convert"},
+    {PE_FIELD(convert_request, tensor),
+     .shape = "[out, in] or [out]; axis 1: [in, out]; to resize: [rows, D] or [h, w, D]",
+     .doc = "a weight or bias to convert, or the table to resize"},
     {PE_FIELD(convert_request, axis), .min = 0, .max = 1, .def = "0",
      .doc = "which axis of the tensor its outputs are: 1 for kernels [in, out]"},
     {PE_FIELD(convert_request, of), .choices = sides, .def = "q",
      .doc = "whether the tensor makes queries or keys"},
+    {PE_FIELD(convert_request, resize), .fields = resize_fields, .n_fields = PE_COUNT(resize_fields),
+     .object_size = sizeof(struct resize),
+     .doc = "in place of layouts: the tensor is a learned table, for "
+            "sequences or images of another size"},
 };
-enum { FIELD_AXIS = 7, FIELD_OF };
+enum { FIELD_TENSOR = 6, FIELD_AXIS, FIELD_OF, FIELD_RESIZE };
 
 /* What would be ignored is refused. */
 static int check_tensor(const struct task *task, const struct convert_request *request,
@@ -84,8 +130,60 @@ static int declare_rows(struct task *task, const char *name, const struct pe_ten
     return PE_OK;
 }
 
+/* ---- Resize -------------------------------------------------------------------------------------------- */
+
+static int grid_read(const struct pe_ints *from, const char *name, size_t to[2], struct pe_error *err) {
+    if (from->n && from->n != 2) {
+        return pe_fail(err, PE_ERR_SHAPE, name, "got %zu sizes, allowed are 2: height and width", from->n);
+    }
+    for (size_t i = 0; i < from->n; i++) {
+        to[i] = (size_t)from->v[i];
+    }
+    return PE_OK;
+}
+
+/* Errors that are not of the tensor are of the object. */
+static int resize_fail(struct pe_error *err) {
+    return strcmp(err->path, "tensor") == 0 || strcmp(err->path, "dtype") == 0 ? err->code
+                                                                               : pe_error_at(err, "resize");
+}
+
+static int resize_open(struct task *task, struct pe_error *err) {
+    const struct convert_request *request = task->request;
+    const struct resize *resize = request->resize;
+    struct pe_resize_args args = {
+        .size = sizeof args,
+        .table = request->tensor,
+        .to_rows = (size_t)resize->to_rows,
+        .prefix_rows = (size_t)resize->prefix_rows,
+        .suffix_rows = (size_t)resize->suffix_rows,
+        .kernel = (enum pe_resample)resize->kernel,
+        .align_corners = resize->align_corners,
+        .dtype = (enum pe_dtype)task->common.dtype,
+    };
+    struct pe_tensor resized;
+    for (size_t i = 0; i < FIELD_RESIZE; i++) {
+        if (i != FIELD_TENSOR && pe_field_given(fields, &fields[i], request)) {
+            return pe_fail(err, PE_ERR_CONFLICT, fields[i].name, "is of layouts, and given beside resize");
+        }
+    }
+    if (grid_read(&resize->to_grid, "to_grid", args.to_grid, err) ||
+        grid_read(&resize->from_grid, "from_grid", args.from_grid, err) ||
+        pe_resize_open(task->arena, &task->work, &resized, &args, err)) {
+        return resize_fail(err);
+    }
+    if (!task_wants(task, "tensor", true)) {
+        return pe_fail(err, PE_ERR_MISSING, "return", "names no tensor of resize, which gives tensor");
+    }
+    result_tensor(&task->result, "tensor", &resized);
+    return PE_OK;
+}
+
 static int convert_open(struct task *task, struct pe_error *err) {
     const struct convert_request *request = task->request;
+    if (request->resize) {
+        return resize_open(task, err);
+    }
     struct pe_convert_args args = {
         .size = sizeof args,
         .from = (enum pe_rotary_layout)request->from,
@@ -115,7 +213,7 @@ static int convert_open(struct task *task, struct pe_error *err) {
 const struct api_op api_convert = {
     .name = "convert",
     .doc = "Between rotary layouts: the row permutations of the weights that make queries and keys, or a "
-           "posted weight with its rows moved.",
+           "posted weight with its rows moved. Or a learned table, resized.",
     .get = "GET /v1/convert",
     .post = "POST /v1/convert",
     .request_size = sizeof(struct convert_request),

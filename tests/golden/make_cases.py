@@ -52,6 +52,10 @@ SIN = {"type": "sinusoidal", "d_model": 4, "base": 10000.0, "layout": "interleav
        "arithmetic": "exact"}
 
 
+# What a learned table says of grids where it is none.
+LINE = {"cls_rows": 0, "align_corners": False, "table_scale": 1.0}
+
+
 def spec(**changes):
     return {**SIN, **changes}
 
@@ -209,7 +213,7 @@ def other_encodings():
               {"type": "random", "d_model": 5, "seed": 7, "distribution": distribution, "std": .5}, rows)
     table = [[p + .25, -p] for p in range(6)]
     learned = {"type": "learned", "table": {"shape": [6, 2], "dtype": "float32"}, "offset": 0, "out_of_range": "error",
-               "interpolate": "none"}
+               "interpolate": "none", **LINE}
     mask = {"mask": [[0, 0, 1, 1, 1], [1, 1, 1, 0, 0]]}
     ids = {"bert": [[0, 1, 2, 3, 4]] * 2, "roberta": [[1, 1, 2, 3, 4], [2, 3, 4, 1, 1]],
            "opt": [[1, 1, 2, 3, 4], [2, 3, 4, 1, 1]], "gpt2": [[1, 1, 0, 1, 2], [0, 1, 2, 1, 1]]}
@@ -261,7 +265,7 @@ def apply_cases():
           dtype="float64")
     apply("none", {"type": "none"}, x, F32(3), np.zeros((2, 4)), encoding="none", embedding_scale=3)
     apply("learned", {"type": "learned", "table": {"shape": [3, 4], "dtype": "float32"}, "offset": 1, "out_of_range": "error",
-                      "interpolate": "none"}, x, 1, [[5, 6, 7, 8], [9, 10, 11, 12]],
+                      "interpolate": "none", **LINE}, x, 1, [[5, 6, 7, 8], [9, 10, 11, 12]],
           encoding={"type": "learned", "table": [[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]], "offset": 1})
     flat = added(x, 1, pe).ravel()
     reply = {"shape": [2, 4], "dtype": "float32", "data": [single(v) for v in flat]}

@@ -7,7 +7,7 @@ Run it in this folder: /usr/bin/python3 make_cases_similarity.py. The result is 
 import numpy as np
 from mpmath import cos, mpf, sin
 
-from make_cases import case, sinusoid, spec, tensor
+from make_cases import LINE, case, sinusoid, spec, tensor
 from make_random import WORD, of_words, philox
 
 SINGLE, DOUBLE = 1e-6, 1e-13
@@ -100,7 +100,7 @@ def scorecards():
               detail="got 10, allowed are whole numbers from 0 to 7 (3 bits)")
     table = np.array([[1, 2], [3, -4], [.5, 2]])
     scorecard("learned", "POST /v1/properties", {"type": "learned", "table": {"shape": [3, 2], "dtype": "float32"}, "offset": 0,
-              "out_of_range": "error", "interpolate": "none"}, table, table, None, parameters=6,
+              "out_of_range": "error", "interpolate": "none", **LINE}, table, table, None, parameters=6,
               detail="position 10 with offset 0 is row 10, but the table has 3 rows, 0 to 2",
               body={"encoding": {"type": "learned", "table": table.tolist()}, "positions": "0:3"})
 

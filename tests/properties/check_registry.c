@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define MAX_VARIANTS 400
-#define ROWS         40 /* of the loaded table */
+#define ROWS         49 /* of the loaded table: a square, which a grid may be of */
 
 struct variant {
     const struct pe_encoding_info *info;
@@ -237,7 +237,7 @@ START_TEST(vectors_are_finite_and_rows_independent) {
         return;
     }
     float *all = vectors_of(v, "0:7", 7), *again = vectors_of(v, "0:7", 7),
-          *batch = vectors_of(v, "[[5,5],[0,6]]", 4);
+          *batch = vectors_of(v, "[[5,5,3,2,1],[0,6,1,4,3]]", 10); /* too many to be coordinates */
     if (!all) {
         return;
     }
@@ -246,8 +246,8 @@ START_TEST(vectors_are_finite_and_rows_independent) {
         ck_assert_msg(isfinite(all[i]), "%s: number %zu", v->query, i);
     }
     ck_assert_mem_eq(all, again, 7 * width * sizeof *all);
-    static const size_t rows[] = {5, 5, 0, 6};
-    for (size_t i = 0; i < 4; i++) {
+    static const size_t rows[] = {5, 5, 3, 2, 1, 0, 6, 1, 4, 3};
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
         ck_assert_msg(memcmp(batch + i * width, all + rows[i] * width, width * sizeof *all) == 0,
                       "%s: row %zu", v->query, i);
     }
