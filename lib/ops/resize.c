@@ -104,11 +104,8 @@ static void resize_part(const void *state, size_t part) {
 
 /* ---- Checks -------------------------------------------------------------------------------------------- */
 
-static int fields_check(const struct pe_resize_args *args, struct pe_error *err) {
+static int target_check(const struct pe_resize_args *args, struct pe_error *err) {
     bool grid = args->to_grid[AXIS_H] || args->to_grid[AXIS_W];
-    if (!args->table) {
-        return pe_fail(err, PE_ERR_MISSING, "tensor", "is missing: the table to resize");
-    }
     if (grid == (args->to_rows > 0)) {
         return pe_fail(err, grid ? PE_ERR_CONFLICT : PE_ERR_MISSING, "to_grid",
                        grid ? "is given beside to_rows" : "is missing, or to_rows for a table in a line");
@@ -119,16 +116,31 @@ static int fields_check(const struct pe_resize_args *args, struct pe_error *err)
     if (!grid && (args->from_grid[AXIS_H] || args->from_grid[AXIS_W])) {
         return pe_fail(err, PE_ERR_CONFLICT, "from_grid", "is of grids, but to_rows is of a line");
     }
+    return PE_OK;
+}
+
+static int kernel_check(const struct pe_resize_args *args, struct pe_error *err) {
+    if (!args->kernel) {
+        return pe_fail(err, PE_ERR_MISSING, "kernel", "is missing: projects differ in it");
+    }
     if (args->kernel < PE_RESAMPLE_LINEAR || args->kernel > PE_RESAMPLE_BICUBIC_ANTIALIAS) {
-        return pe_fail(err, args->kernel ? PE_ERR_CHOICE : PE_ERR_MISSING, "kernel",
-                       args->kernel ? "is %d, which there is not" : "is missing: projects differ in it",
-                       (int)args->kernel);
+        return pe_fail(err, PE_ERR_CHOICE, "kernel", "is %d, which there is not", (int)args->kernel);
     }
     if (args->align_corners && pe_resample_antialiased(args->kernel)) {
         return pe_fail(err, PE_ERR_CONFLICT, "align_corners",
                        "is not for antialiased kernels, which weigh whole cells");
     }
     return PE_OK;
+}
+
+static int args_check(const struct pe_resize_args *args, struct pe_error *err) {
+    if (!args->table) {
+        return pe_fail(err, PE_ERR_MISSING, "tensor", "is missing: the table to resize");
+    }
+    return target_check(args, err) || kernel_check(args, err) ||
+                   (args->dtype && pe_dtype_check(args->dtype, err))
+               ? err->code
+               : PE_OK;
 }
 
 /* The table as rows [rows, D], and its own height and width where its axes tell. */
@@ -297,31 +309,38 @@ static int parts_open(struct pe_arena *arena, struct resize *op, struct pe_error
     return err->code ? pe_error_at(err, "tensor") : PE_OK;
 }
 
-int pe_resize_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *resized,
-                   const struct pe_resize_args *theirs, struct pe_error *err) {
-    struct pe_resize_args args;
+/* Weights and scratch memory, and what is not resized. */
+static int fill(struct pe_arena *arena, struct resize *op, struct pe_error *err) {
     double reach[AXES] = {0, 0};
-    *work = (struct pe_work){0};
-    *resized = (struct pe_tensor){0};
-    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) ||
-        fields_check(&args, err) || (args.dtype && pe_dtype_check(args.dtype, err))) {
-        return err->code;
-    }
-    struct resize *op = pe_arena_array(arena, 1, sizeof *op, err);
-    if (!op || sizes_read(&args, op, err) || out_open(arena, op, resized, &args, err) ||
-        taps_open(arena, &op->taps[AXIS_H], &reach[AXIS_H], err) ||
+    if (taps_open(arena, &op->taps[AXIS_H], &reach[AXIS_H], err) ||
         taps_open(arena, &op->taps[AXIS_W], &reach[AXIS_W], err) ||
         range_check(op, reach[AXIS_H] * reach[AXIS_W], err)) {
         return err->code;
     }
     op->outer = cost_of(op, AXIS_H) <= cost_of(op, AXIS_W) ? AXIS_H : AXIS_W;
-    op->stop = err->stop;
     size_t in_end = op->in.dim[0] - op->suffix;
     size_t out_end = pe_tensor_count(&op->out) / op->width - op->suffix;
-    if (parts_open(arena, op, err) || rows_keep(op, 0, 0, op->prefix, err) ||
-        rows_keep(op, in_end, out_end, op->suffix, err)) {
+    return parts_open(arena, op, err) || rows_keep(op, 0, 0, op->prefix, err) ||
+                   rows_keep(op, in_end, out_end, op->suffix, err)
+               ? err->code
+               : PE_OK;
+}
+
+int pe_resize_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *resized,
+                   const struct pe_resize_args *theirs, struct pe_error *err) {
+    struct pe_resize_args args;
+    *work = (struct pe_work){0};
+    *resized = (struct pe_tensor){0};
+    if (err->code || pe_args_copy(&args, sizeof args, theirs, theirs->size, err) || args_check(&args, err)) {
         return err->code;
     }
+    struct resize *op = pe_arena_array(arena, 1, sizeof *op, err);
+    if (!op || sizes_read(&args, op, err) || out_open(arena, op, resized, &args, err) ||
+        fill(arena, op, err)) {
+        *resized = (struct pe_tensor){0};
+        return err->code;
+    }
+    op->stop = err->stop;
     *work = (struct pe_work){.n_parts = op->n_parts,
                              .cost_ns = cost_of(op, op->outer) * 1.5,
                              .state = op,
