@@ -11,12 +11,6 @@ int pe_window_read(struct pe_window *window, const struct pe_ints *sides, int64_
     if (sides->n != 2) {
         return pe_fail(err, PE_ERR_SHAPE, field, "must be [h, w], got %zu numbers", sides->n);
     }
-    for (size_t i = 0; i < 2; i++) {
-        if (sides->v[i] < 1 || sides->v[i] > PE_WINDOW_MAX) {
-            return pe_fail(err, PE_ERR_RANGE, field, "got %lld patches to a side, allowed are 1 to %d",
-                           (long long)sides->v[i], PE_WINDOW_MAX);
-        }
-    }
     *window = (struct pe_window){.h = (size_t)sides->v[0], .w = (size_t)sides->v[1], .cls = (size_t)cls};
     return PE_OK;
 }

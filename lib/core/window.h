@@ -15,7 +15,7 @@ struct pe_window {
 
 #define PE_WINDOW_MAX 1024 /* patches to a side */
 
-/* From a field [h, w]; PE_ERR_SHAPE or PE_ERR_RANGE there. */
+/* From a field [h, w], whose row bounds its numbers by 1 and PE_WINDOW_MAX; PE_ERR_SHAPE there. */
 int pe_window_read(struct pe_window *window, const struct pe_ints *sides, int64_t cls, const char *field,
                    struct pe_error *err);
 size_t pe_window_tokens(const struct pe_window *window);

@@ -250,6 +250,78 @@ START_TEST(bias_is_the_position) {
 }
 END_TEST
 
+/* The checks against overflow stand on it. */
+START_TEST(no_term_is_beyond_its_reach) {
+    setup_open(_i);
+    const double *x = numbers(N, 7), *y = numbers(N, 8);
+    struct pe_tensor q = heads_of(x, H, T), k = heads_of(y, H, T);
+    struct pe_positions at = places(0, 1, T, true);
+    struct pe_attention_result got =
+        attend(&(struct pe_attention_args){.q = &q, .k = &k, .outputs = PE_ATTENTION_POSITION});
+    double usual = 1 / sqrt(W), largest = 0;
+    struct pe_relation relation = {.heads = H,
+                                   .width = W,
+                                   .queries = T,
+                                   .keys = T,
+                                   .distance = T - 1,
+                                   .query_positions = at.list,
+                                   .key_positions = at.list,
+                                   .n_query_positions = T,
+                                   .n_key_positions = T,
+                                   .scale = row->scale ? row->scale(pe_plan_view(plan), usual) : usual};
+    for (size_t i = 0; i < N; i++) {
+        relation.largest_query = fmax(relation.largest_query, fabs(x[i]));
+        relation.largest_key = fmax(relation.largest_key, fabs(y[i]));
+    }
+    for (size_t i = 0; i < H * T * T; i++) {
+        largest = fmax(largest, fabs(((const double *)got.position.data)[i]));
+    }
+    double reach = row->reach(pe_plan_view(plan), &relation);
+    ck_assert_msg(largest <= reach * (1 + 1e-12), "%s: %.17g is beyond %.17g", name, largest, reach);
+}
+END_TEST
+
+/* Biases far away, near each other and at negative positions. */
+START_TEST(no_bias_is_beyond_its_reach) {
+    static const double spots[] = {-9007199254740000, -1000001, -700, -5, 0, 1, 3, 513, 100003, 1e15};
+    setup_open(_i);
+    enum { S = PE_COUNT(spots) };
+    for (size_t i = 0; row->bias && i < S * S; i++) {
+        struct pe_error err = {0};
+        struct pe_work work;
+        struct pe_tensor bias;
+        const double *query = spots + i / S, *key = spots + i % S;
+        struct pe_positions of_q = {.length = 1, .axes = 1, .list = query},
+                            of_k = {.length = 1, .axes = 1, .list = key};
+        struct pe_bias_args args = {.size = sizeof args,
+                                    .plan = plan,
+                                    .heads = H,
+                                    .dtype = PE_DTYPE_F64,
+                                    .query_positions = &of_q,
+                                    .key_positions = &of_k};
+        struct pe_relation relation = {.heads = H,
+                                       .queries = 1,
+                                       .keys = 1,
+                                       .distance = fabs(*key - *query),
+                                       .query_positions = query,
+                                       .key_positions = key,
+                                       .n_query_positions = 1,
+                                       .n_key_positions = 1};
+        if (pe_bias_open(arena, &work, &bias, &args, &err) != PE_OK) {
+            ck_assert_msg(err.code == PE_ERR_RANGE, "%s: %s: %s", name, err.path, err.text);
+            continue;
+        }
+        ck_assert(pe_work_run(&work));
+        double reach = row->reach(pe_plan_view(plan), &relation);
+        for (size_t h = 0; h < H; h++) {
+            double b = ((const double *)bias.data)[h];
+            ck_assert_msg(fabs(b) <= reach * (1 + 1e-12), "%s: %.17g at %.17g, %.17g is beyond %.17g", name,
+                          b, *query, *key, reach);
+        }
+    }
+}
+END_TEST
+
 /* ---- Where tokens are ---------------------------------------------------------------------------------- */
 
 /* A query alone, aligned to the right, is the last row of all queries; and where it stands may be said, too.
@@ -464,6 +536,8 @@ Suite *relative_suite(void) {
     tcase_add_loop_test(each, weights_do_not_depend_on_what_is_returned, 0, n);
     tcase_add_loop_test(each, single_precision_is_near_double, 0, n);
     tcase_add_loop_test(each, bias_is_the_position, 0, n);
+    tcase_add_loop_test(each, no_term_is_beyond_its_reach, 0, n);
+    tcase_add_loop_test(each, no_bias_is_beyond_its_reach, 0, n);
     tcase_add_loop_test(each, cached_decoding_is_the_last_row, 0, n);
     tcase_add_loop_test(each, a_list_of_positions_is_the_range, 0, n);
     tcase_add_loop_test(each, left_padding_changes_nothing, 0, n);

@@ -172,6 +172,18 @@ START_TEST(heads_may_come_twice) {
 }
 END_TEST
 
+/* The biases of a window are made once, and kept. */
+START_TEST(a_window_of_too_many_biases) {
+    struct call_try try = {.request = BARE,
+                           .body = OF("swin_v2") "\"window\":[1024,1024],\"w1\":[[1],[1]],\"b1\":[0],"
+                                                 "\"w2\":[[1,1]]}}"};
+    call_expect_problem(
+        &report_ground, &try, 413, "limit", "encoding.window",
+        "a window of 1024 x 1024 with 2 heads has 8380418 biases, at most 4194304 are allowed");
+    call_try_close(&try);
+}
+END_TEST
+
 Suite *relative_errors_suite(void) {
     Suite *suite = suite_create("relative_errors");
     TCase *tests = tcase_create("relative_errors");
@@ -179,5 +191,6 @@ Suite *relative_errors_suite(void) {
     tcase_add_checked_fixture(tests, report_setup, report_teardown);
     tcase_add_loop_test(tests, wrong_ones_are_refused, 0, PE_COUNT(bad));
     tcase_add_test(tests, heads_may_come_twice);
+    tcase_add_test(tests, a_window_of_too_many_biases);
     return suite;
 }
