@@ -120,10 +120,10 @@ static double softmaxed(const double *logits, size_t n, size_t at) {
 
 /* ---- What is in a reply -------------------------------------------------------------------------------- */
 
-START_TEST(content_and_position_are_the_logits) {
-    setup_open(_i / 2);
-    enum pe_dtype dtype = _i % 2 ? PE_DTYPE_F64 : PE_DTYPE_F32;
-    double eps = _i % 2 ? DBL_EPSILON : FLT_EPSILON;
+static void content_and_position_are_the_logits(int which) {
+    setup_open(which / 2);
+    enum pe_dtype dtype = which % 2 ? PE_DTYPE_F64 : PE_DTYPE_F32;
+    double eps = which % 2 ? DBL_EPSILON : FLT_EPSILON;
     struct pe_tensor x[3], as[3], parts[4];
     struct pe_error err = {0};
     for (unsigned i = 0; i < 3; i++) {
@@ -151,11 +151,10 @@ START_TEST(content_and_position_are_the_logits) {
     }
     ck_assert_msg(moved > 0, "%s adds nothing", name);
 }
-END_TEST
 
-START_TEST(rows_sum_to_one_and_blind_ones_are_zero) {
+static void rows_sum_to_one_and_blind_ones_are_zero(int which) {
     enum { BLIND = 3 };
-    setup_open(_i);
+    setup_open(which);
     double *seen = doubles(T * T);
     for (size_t i = 0; i < T * T; i++) {
         seen[i] = i / T != BLIND && (i * 5) % 7 != 0;
@@ -178,12 +177,11 @@ START_TEST(rows_sum_to_one_and_blind_ones_are_zero) {
         }
     }
 }
-END_TEST
 
-START_TEST(weights_do_not_depend_on_what_is_returned) {
+static void weights_do_not_depend_on_what_is_returned(int which) {
     static const unsigned asked[] = {PE_ATTENTION_WEIGHTS, PE_ATTENTION_WEIGHTS | PE_ATTENTION_POSITION,
                                      PE_ATTENTION_WEIGHTS | PE_ATTENTION_OUTPUT | PE_ATTENTION_CONTENT};
-    setup_open(_i);
+    setup_open(which);
     struct pe_tensor q = heads_of(numbers(N, 1), H, T), k = heads_of(numbers(N, 2), H, T);
     struct pe_attention_args args = {.q = &q, .k = &k, .v = &k, .mask = &causal, .outputs = ALL};
     const double *all = weights(&args);
@@ -192,10 +190,9 @@ START_TEST(weights_do_not_depend_on_what_is_returned) {
         expect_bits("weights", weights(&args), all, H * T * T);
     }
 }
-END_TEST
 
-START_TEST(single_precision_is_near_double) {
-    setup_open(_i);
+static void single_precision_is_near_double(int which) {
+    setup_open(which);
     struct pe_error err = {0};
     struct pe_tensor q = heads_of(numbers(N, 1), H, T), k = heads_of(numbers(N, 2), H, T), q32, k32;
     ck_assert_int_eq(pe_tensor_alloc(arena, &q32, PE_DTYPE_F32, 3, q.dim, &err), PE_OK);
@@ -219,15 +216,14 @@ START_TEST(single_precision_is_near_double) {
                       i, (double)w32[i], w[i]);
     }
 }
-END_TEST
 
 /* `bias` is what attention adds. */
-START_TEST(bias_is_the_position) {
-    setup_open(_i);
+static void bias_is_the_position(int which) {
+    setup_open(which);
     struct pe_error err = {0};
     struct pe_work work;
     struct pe_tensor bias, q = heads_of(numbers(N, 1), H, T), k = heads_of(numbers(N, 2), H, T);
-    struct pe_positions at = places(0, 1, T, _i % 2 == 1);
+    struct pe_positions at = places(0, 1, T, which % 2 == 1);
     struct pe_bias_args args = {.size = sizeof args,
                                 .plan = plan,
                                 .heads = H,
@@ -248,11 +244,10 @@ START_TEST(bias_is_the_position) {
     ck_assert_int_eq(pe_bias_open(arena, &work, &bias, &args, &again),
                      row->tokens && row->tokens(pe_plan_view(plan), false) ? PE_OK : PE_ERR_MISSING);
 }
-END_TEST
 
 /* The checks against overflow stand on it. */
-START_TEST(no_term_is_beyond_its_reach) {
-    setup_open(_i);
+static void no_term_is_beyond_its_reach(int which) {
+    setup_open(which);
     const double *x = numbers(N, 7), *y = numbers(N, 8);
     struct pe_tensor q = heads_of(x, H, T), k = heads_of(y, H, T);
     struct pe_positions at = places(0, 1, T, true);
@@ -279,12 +274,11 @@ START_TEST(no_term_is_beyond_its_reach) {
     double reach = row->reach(pe_plan_view(plan), &relation);
     ck_assert_msg(largest <= reach * (1 + 1e-12), "%s: %.17g is beyond %.17g", name, largest, reach);
 }
-END_TEST
 
 /* Biases far away, near each other and at negative positions. */
-START_TEST(no_bias_is_beyond_its_reach) {
+static void no_bias_is_beyond_its_reach(int which) {
     static const double spots[] = {-9007199254740000, -1000001, -700, -5, 0, 1, 3, 513, 100003, 1e15};
-    setup_open(_i);
+    setup_open(which);
     enum { S = PE_COUNT(spots) };
     for (size_t i = 0; row->bias && i < S * S; i++) {
         struct pe_error err = {0};
@@ -320,14 +314,13 @@ START_TEST(no_bias_is_beyond_its_reach) {
         }
     }
 }
-END_TEST
 
 /* ---- Where tokens are ---------------------------------------------------------------------------------- */
 
 /* A query alone, aligned to the right, is the last row of all queries; and where it stands may be said, too.
  */
-START_TEST(cached_decoding_is_the_last_row) {
-    setup_open(_i);
+static void cached_decoding_is_the_last_row(int which) {
+    setup_open(which);
     const double *x = numbers(T * W, 1), *y = numbers(T * W, 2);
     static const double one_head[1] = {2};
     struct pe_tensor q = heads_of(x, 1, T), k = heads_of(y, 1, T), last = heads_of(x + (T - 1) * W, 1, 1),
@@ -342,10 +335,9 @@ START_TEST(cached_decoding_is_the_last_row) {
     args.key_positions = &of_k;
     expect_near("at its position", weights(&args), one, T);
 }
-END_TEST
 
-START_TEST(a_list_of_positions_is_the_range) {
-    setup_open(_i);
+static void a_list_of_positions_is_the_range(int which) {
+    setup_open(which);
     struct pe_tensor q = heads_of(numbers(N, 1), H, T), k = heads_of(numbers(N, 2), H, T);
     struct pe_positions list = places(0, 1, T, true), range = places(0, 1, T, false);
     struct pe_attention_args args = {.q = &q, .k = &k};
@@ -357,13 +349,12 @@ START_TEST(a_list_of_positions_is_the_range) {
     args.query_positions = &list;
     expect_bits("lists", weights(&args), wanted, H * T * T);
 }
-END_TEST
 
 /* Two of padding on the left, positions counted from the first token: the tokens' weights are as without. */
-START_TEST(left_padding_changes_nothing) {
+static void left_padding_changes_nothing(int which) {
     enum { PAD = 2, REAL = T - PAD };
     static const double seen[T] = {0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-    setup_open(_i);
+    setup_open(which);
     const double *x = numbers(N, 5), *y = numbers(N, 6);
     double *x_alone = doubles(H * REAL * W), *y_alone = doubles(H * REAL * W), *at_values = doubles(T);
     for (size_t h = 0; h < H; h++) {
@@ -391,12 +382,11 @@ START_TEST(left_padding_changes_nothing) {
         ck_assert(padded[of * T] == 0 && padded[of * T + 1] == 0);
     }
 }
-END_TEST
 
 /* The distance is all that matters, wherever the two are. */
-START_TEST(stationary_ones_see_distances_alone) {
+static void stationary_ones_see_distances_alone(int which) {
     static const double firsts[] = {7, -5, 1048576, 4503599627370496};
-    setup_open(_i);
+    setup_open(which);
     if (!row->stationary || !row->stationary(pe_plan_view(plan))) {
         return;
     }
@@ -408,14 +398,13 @@ START_TEST(stationary_ones_see_distances_alone) {
         expect_bits("moved", weights(&args), wanted, H * T * T);
     }
 }
-END_TEST
 
 /* ---- Heads, batches, parts ----------------------------------------------------------------------------- */
 
 /* Sequences of a batch are each computed alone, with positions of their own: here one forwards, one back. */
-START_TEST(sequences_of_a_batch_are_alone) {
+static void sequences_of_a_batch_are_alone(int which) {
     enum { B = 2 };
-    setup_open(_i);
+    setup_open(which);
     const double *x = numbers(B * N, 11), *y = numbers(B * N, 12);
     double *list = doubles(B * T);
     for (size_t i = 0; i < T; i++) {
@@ -436,13 +425,12 @@ START_TEST(sequences_of_a_batch_are_alone) {
                     H * T * T);
     }
 }
-END_TEST
 
 /* Some heads, in any order and more than once, are those of the whole; of biases, too. */
-START_TEST(head_index_is_of_the_whole) {
+static void head_index_is_of_the_whole(int which) {
     static const double index[] = {5, 2, 2, 0};
     enum { SOME = PE_COUNT(index) };
-    setup_open(_i);
+    setup_open(which);
     const double *x = numbers(N, 1), *y = numbers(N, 2);
     double *x_some = doubles(SOME * T * W), *y_some = doubles(SOME * T * W);
     for (size_t i = 0; i < SOME; i++) {
@@ -458,12 +446,11 @@ START_TEST(head_index_is_of_the_whole) {
         expect_near("a head", some + i * T * T, all + (size_t)index[i] * T * T, T * T);
     }
 }
-END_TEST
 
 /* Two key heads for six query heads are these keys written out three times each. */
-START_TEST(grouped_key_heads_are_repeated_ones) {
+static void grouped_key_heads_are_repeated_ones(int which) {
     enum { KEY_HEADS = 2 };
-    setup_open(_i);
+    setup_open(which);
     const double *x = numbers(N, 9), *y = numbers(KEY_HEADS * T * W, 10);
     double *repeated = doubles(N);
     for (size_t h = 0; h < H; h++) {
@@ -477,12 +464,11 @@ START_TEST(grouped_key_heads_are_repeated_ones) {
     expect_near("weights", grouped.weights.data, whole.weights.data, H * T * T);
     expect_near("output", grouped.output.data, whole.output.data, H * T * W);
 }
-END_TEST
 
 /* Many parts, the last first, are each what one alone is. */
-START_TEST(parts_are_independent) {
+static void parts_are_independent(int which) {
     enum { B = 40 };
-    setup_open(_i);
+    setup_open(which);
     const double *x = numbers(N, 3), *y = numbers(N, 4);
     double *xs = doubles(B * N), *ys = doubles(B * N);
     for (size_t b = 0; b < B; b++) {
@@ -508,6 +494,41 @@ START_TEST(parts_are_independent) {
         expect_bits("output", (double *)many.output.data + b * N, alone.output.data, N);
     }
 }
+
+/* ---- All of them --------------------------------------------------------------------------------------- */
+
+/* What is checked of each setup, and in how many ways. */
+static const struct {
+    void (*check)(int which);
+    int ways;
+} properties[] = {
+    {content_and_position_are_the_logits, 2},
+    {rows_sum_to_one_and_blind_ones_are_zero, 1},
+    {weights_do_not_depend_on_what_is_returned, 1},
+    {single_precision_is_near_double, 1},
+    {bias_is_the_position, 1},
+    {no_term_is_beyond_its_reach, 1},
+    {no_bias_is_beyond_its_reach, 1},
+    {cached_decoding_is_the_last_row, 1},
+    {a_list_of_positions_is_the_range, 1},
+    {left_padding_changes_nothing, 1},
+    {stationary_ones_see_distances_alone, 1},
+    {sequences_of_a_batch_are_alone, 1},
+    {head_index_is_of_the_whole, 1},
+    {grouped_key_heads_are_repeated_ones, 1},
+    {parts_are_independent, 1},
+};
+
+enum { GROUPS = 5 }; /* of setups: a test for each setup and property would be a process for each */
+
+START_TEST(every_setup) {
+    size_t property = (size_t)_i / GROUPS;
+    int n = relative_setups_make() * properties[property].ways;
+    for (int i = _i % GROUPS; i < n; i += GROUPS) {
+        properties[property].check(i);
+        teardown();
+    }
+}
 END_TEST
 
 /* ---- The setups themselves ----------------------------------------------------------------------------- */
@@ -528,24 +549,9 @@ END_TEST
 Suite *relative_suite(void) {
     Suite *suite = suite_create("relative");
     TCase *each = tcase_create("every setup");
-    int n = relative_setups_make();
     suite_add_tcase(suite, each);
     tcase_add_checked_fixture(each, NULL, teardown);
-    tcase_add_loop_test(each, content_and_position_are_the_logits, 0, 2 * n);
-    tcase_add_loop_test(each, rows_sum_to_one_and_blind_ones_are_zero, 0, n);
-    tcase_add_loop_test(each, weights_do_not_depend_on_what_is_returned, 0, n);
-    tcase_add_loop_test(each, single_precision_is_near_double, 0, n);
-    tcase_add_loop_test(each, bias_is_the_position, 0, n);
-    tcase_add_loop_test(each, no_term_is_beyond_its_reach, 0, n);
-    tcase_add_loop_test(each, no_bias_is_beyond_its_reach, 0, n);
-    tcase_add_loop_test(each, cached_decoding_is_the_last_row, 0, n);
-    tcase_add_loop_test(each, a_list_of_positions_is_the_range, 0, n);
-    tcase_add_loop_test(each, left_padding_changes_nothing, 0, n);
-    tcase_add_loop_test(each, stationary_ones_see_distances_alone, 0, n);
-    tcase_add_loop_test(each, sequences_of_a_batch_are_alone, 0, n);
-    tcase_add_loop_test(each, head_index_is_of_the_whole, 0, n);
-    tcase_add_loop_test(each, grouped_key_heads_are_repeated_ones, 0, n);
-    tcase_add_loop_test(each, parts_are_independent, 0, n);
+    tcase_add_loop_test(each, every_setup, 0, GROUPS * (int)PE_COUNT(properties));
     tcase_add_test(each, every_type_and_choice_is_set_up);
     return suite;
 }
