@@ -80,6 +80,12 @@ int page_presets(struct page *page, struct pe_error *err) {
         text_key(page->text, preset->name);
         text_puts(page->text, "{\"doc\":");
         text_string(page->text, preset->doc);
+        if (preset->source[0]) {
+            text_key(page->text, "source");
+            text_string(page->text, preset->source);
+        }
+        text_key(page->text, "family");
+        text_string(page->text, family_name(pe_encoding_find(preset->type)->family));
         text_key(page->text, "encoding");
         text_puts(page->text, preset->json);
         text_puts(page->text, "}");

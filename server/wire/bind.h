@@ -67,6 +67,8 @@ int bind_batch_json(const struct bind_batch *batch, const char *text, size_t len
 /* bind_preset.c: presets are encodings as one would post them, by name. */
 struct preset {
     const char *name, *json, *doc;
+    const char *source; /* "" = not told */
+    const char *type;   /* of the encoding */
 };
 /* HANDLE. The built-in presets and those of a file ("" = none), whose entries replace built-in ones. */
 int presets_open(struct presets **presets, const char *file, struct pe_error *err);

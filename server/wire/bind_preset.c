@@ -21,6 +21,8 @@ static void preset_clear(struct preset *preset) {
     free((void *)(uintptr_t)preset->name);
     free((void *)(uintptr_t)preset->json);
     free((void *)(uintptr_t)preset->doc);
+    free((void *)(uintptr_t)preset->source);
+    free((void *)(uintptr_t)preset->type);
 }
 
 void presets_close(struct presets *presets) {
@@ -83,12 +85,16 @@ static void write_text(void *context) {
     }
 }
 
-/* Two members: the encoding, and what it is. */
+/* The encoding, what it is, and perhaps whose it is. */
 static int preset_add(struct presets *presets, const char *name, const json_t *entry, struct pe_error *err) {
     const json_t *encoding = json_object_get(entry, "encoding"), *doc = json_object_get(entry, "doc");
-    if (!json_is_object(encoding) || !json_is_string(doc) || json_object_size(entry) != 2) {
+    const json_t *source = json_object_get(entry, "source");
+    if (!json_is_object(encoding) || !json_is_string(doc) || (source && !json_is_string(source)) ||
+        json_object_size(entry) != 2 + (source != NULL)) {
         return pe_fail(err, PE_ERR_TYPE, "presets_file",
-                       "preset \"%.60s\" must be {\"doc\": text, \"encoding\": object}", name);
+                       "preset \"%.60s\" must be {\"doc\": text, \"source\": text, \"encoding\": object}, "
+                       "where source may be left out",
+                       name);
     }
     if (preset_check(name, encoding, err)) {
         return err->code;
@@ -101,8 +107,12 @@ static int preset_add(struct presets *presets, const char *name, const json_t *e
     }
     struct writing writing = {encoding, NULL};
     jansson_outside(write_text, &writing);
-    *preset = (struct preset){strdup(name), writing.text, strdup(json_string_value(doc))};
-    if (!preset->name || !preset->json || !preset->doc) {
+    *preset = (struct preset){.name = strdup(name),
+                              .json = writing.text,
+                              .doc = strdup(json_string_value(doc)),
+                              .source = strdup(source ? json_string_value(source) : ""),
+                              .type = strdup(json_string_value(json_object_get(encoding, "type")))};
+    if (!preset->name || !preset->json || !preset->doc || !preset->source || !preset->type) {
         return pe_fail(err, PE_ERR_MEMORY, "presets_file", "no memory for presets");
     }
     return PE_OK;

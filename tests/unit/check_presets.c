@@ -65,11 +65,30 @@ START_TEST(in_and_outside_of_the_guard) {
 }
 END_TEST
 
+/* The page tells more than the file does: which family the encoding's type is of. */
+static void check_family(const char *name, json_t *served) {
+    char request[200];
+    const json_t *encoding = json_object_get(served, "encoding"), *family = json_object_get(served, "family");
+    snprintf(request, sizeof request, "GET /v1/encodings/%s",
+             json_string_value(json_object_get(encoding, "type")));
+    struct call_try try = {.request = request};
+    call_try(&ground, &try);
+    ck_assert_msg(json_is_string(family) && json_equal(json_object_get(try.json, "family"), family), "%s: %s",
+                  name, json_string_value(family));
+    ck_assert_int_eq(json_object_del(served, "family"), 0);
+    ck_assert_msg(json_is_string(json_object_get(served, "source")), "%s has no source", name);
+    call_try_close(&try);
+}
+
 START_TEST(the_file_is_what_is_served) {
-    json_t *file = built_in();
+    json_t *file = built_in(), *entry;
+    const char *name;
     struct call_try try = {.request = "GET /v1/presets"};
     call_try(&ground, &try);
-    ck_assert_uint_ge(json_object_size(file), 9);
+    ck_assert_uint_ge(json_object_size(file), 40);
+    json_object_foreach(json_object_get(try.json, "presets"), name, entry) {
+        check_family(name, entry);
+    }
     ck_assert_msg(json_equal(json_object_get(try.json, "presets"), file), "%s", try.reply);
     call_try_close(&try);
     json_decref(file);
@@ -98,6 +117,11 @@ static void check_echo(const char *name, const json_t *encoding, const struct ca
     }
 }
 
+static bool is_table(const struct pe_encoding_info *info, const char *name) {
+    const struct pe_field *row = pe_field_find(info->fields, info->n_fields, name);
+    return row && row->kind == PE_KIND_TABLE;
+}
+
 static void check_preset(const char *name, const json_t *encoding) {
     const struct pe_encoding_info *info =
         pe_encoding_find(json_string_value(json_object_get(encoding, "type")));
@@ -111,7 +135,11 @@ static void check_preset(const char *name, const json_t *encoding) {
              width && !has_width ? "=6" : "");
     struct call_try try = {.request = request};
     if (!(pe_encoding_abilities(info) & PE_CAN_ENCODE)) {
-        call_expect_problem(&ground, &try, 400, "unsupported", "encoding.type", NULL);
+        call_try(&ground, &try);
+        const char *at = call_try_text(&try, "field");
+        bool tables = strncmp(at, "encoding.", 9) == 0 && is_table(info, at + 9);
+        ck_assert_msg(try.status == 400 && (tables || strcmp(at, "encoding.type") == 0), "%s: %s", name,
+                      try.reply);
     } else if (table) {
         snprintf(field, sizeof field, "encoding.%s", table->name);
         call_expect_problem(&ground, &try, 400, "missing", field, NULL);
@@ -136,6 +164,27 @@ START_TEST(every_preset_is_of_use) {
         check_preset(name, json_object_get(entry, "encoding"));
     }
     json_decref(file);
+}
+END_TEST
+
+/* What is learned is named, where the preset can be used at all: a table, or tables of other names. */
+START_TEST(presets_name_the_table_they_need) {
+    static const struct {
+        const char *preset, *field;
+    } rows[] = {
+        {"t5-small", "encoding.table"},        {"mt5-small-decoder", "encoding.table"},
+        {"swin-tiny", "encoding.table"},       {"beit-base", "encoding.table"},
+        {"swin-v2-tiny", "encoding.table"},    {"wavlm-base", "encoding.table"},
+        {"w2v-bert-2.0", "encoding.keys"},     {"transformer-xl", "encoding.w_r"},
+        {"vit-base-16-224", "encoding.table"}, {"gpt2", "encoding.table"},
+    };
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        char request[100];
+        snprintf(request, sizeof request, "GET /v1/encode?encoding=%s&positions=0:3", rows[i].preset);
+        struct call_try try = {.request = request};
+        call_expect_problem(&ground, &try, 400, "missing", rows[i].field, NULL);
+        call_try_close(&try);
+    }
 }
 END_TEST
 
@@ -249,6 +298,8 @@ START_TEST(files_that_are_refused) {
         {"[]", PE_ERR_TYPE, "presets_file"},
         {"{\"a\":1}", PE_ERR_TYPE, "presets_file"},
         {"{\"a\":{\"doc\":\"d\"}}", PE_ERR_TYPE, "presets_file"},
+        {"{\"a\":{\"doc\":\"d\",\"source\":1,\"encoding\":{\"type\":\"none\"}}}", PE_ERR_TYPE,
+         "presets_file"},
         {"{\"a\":{\"doc\":\"d\",\"encoding\":{\"type\":\"none\"},\"x\":1}}", PE_ERR_TYPE, "presets_file"},
         {"{\"a\":{\"doc\":\"d\",\"encoding\":{}}}", PE_ERR_MISSING, "encoding.type"},
         {"{\"a\":{\"doc\":\"d\",\"encoding\":{\"type\":\"nope\"}}}", PE_ERR_UNKNOWN_NAME, "encoding.type"},
@@ -285,6 +336,7 @@ Suite *presets_suite(void) {
     tcase_add_test(tests, in_and_outside_of_the_guard);
     tcase_add_test(tests, the_file_is_what_is_served);
     tcase_add_test(tests, every_preset_is_of_use);
+    tcase_add_test(tests, presets_name_the_table_they_need);
     tcase_add_test(tests, presets_may_be_changed);
     tcase_add_test(tests, files_add_and_replace);
     tcase_add_test(tests, presets_before_types_before_tables);

@@ -126,20 +126,37 @@ END_TEST
 
 /* Presets of models are what their configurations say. */
 START_TEST(presets_are_the_configurations) {
-    static const char *const names[] = {"llama-2-7b",  "llama-3.1-8b",   "llama-3.2-1b", "mistral-7b",
-                                        "qwen2.5-7b",  "gpt-neox-20b",   "gpt-j-6b",     "gpt-oss-20b",
-                                        "deepseek-v3", "phi-3-mini-128k"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        bool longrope = strncmp(names[i], "phi", 3) == 0;
+    static const struct {
+        const char *preset, *config, *fields;
+    } rows[] = {
+        {"llama-2-7b", NULL, "{}"},
+        {"llama-3.1-8b", NULL, "{}"},
+        {"llama-3.2-1b", NULL, "{}"},
+        {"mistral-7b", NULL, "{}"},
+        {"qwen2.5-7b", NULL, "{}"},
+        {"qwen2.5-7b-yarn", NULL, "{}"},
+        {"qwen3-8b-yarn", NULL, "{}"},
+        {"gpt-neox-20b", NULL, "{}"},
+        {"gpt-j-6b", NULL, "{}"},
+        {"gpt-oss-20b", NULL, "{}"},
+        {"deepseek-v3", NULL, "{}"},
+        {"gemma-2-27b", NULL, "{}"},
+        {"gemma-3-4b-global", "gemma-3-4b", "{\"layer_type\":\"full_attention\"}"},
+        {"gemma-3-4b-local", "gemma-3-4b", "{\"layer_type\":\"sliding_attention\"}"},
+        {"modernbert-base-global", "modernbert-base", "{\"layer_type\":\"full_attention\"}"},
+        {"modernbert-base-local", "modernbert-base", "{\"layer_type\":\"sliding_attention\"}"},
+        {"phi-3-mini-128k", NULL, "{\"seq_len\":5000}"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char request[200];
         snprintf(request, sizeof request, "GET /v1/encode?encoding=%s&positions=3,1000.5&dtype=float64%s",
-                 names[i], longrope ? "&seq_len=5000" : "");
+                 rows[i].preset, strstr(rows[i].fields, "seq_len") ? "&seq_len=5000" : "");
         struct call_try preset = {.request = request}, configured;
         call_try(&report_ground, &preset);
-        encode_well(&configured,
-                    config_encoding(longrope ? "{\"seq_len\":5000}" : "{}", published(names[i])));
+        encode_well(&configured, config_encoding(rows[i].fields, published(rows[i].config ? rows[i].config
+                                                                                          : rows[i].preset)));
         json_object_del(configured.json, "hf_config");
-        ck_assert_msg(json_equal(preset.json, configured.json), "%s", preset.reply);
+        ck_assert_msg(json_equal(preset.json, configured.json), "%s, not %s", preset.reply, configured.reply);
         call_try_close(&preset);
         call_try_close(&configured);
     }
