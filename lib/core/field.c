@@ -148,12 +148,15 @@ static size_t object_words(const struct pe_field *row, char *text, size_t size) 
 
 char *pe_field_words(const struct pe_field *row, char *text, size_t size) {
     size_t at = 0;
-    bool names = row->choices && (row->kind == PE_KIND_CHOICE || row->kind == PE_KIND_SCALE);
+    const char *of = row->kind == PE_KIND_CHOICE  ? "one of "
+                     : row->kind == PE_KIND_SCALE ? "a number or "
+                     : row->kind == PE_KIND_NAMES ? "a list of "
+                                                  : NULL;
     text[0] = '\0';
     if (row->kind == PE_KIND_OBJECT) {
         at = object_words(row, text, size);
-    } else if (names) {
-        at = append(text, size, at, "", row->kind == PE_KIND_SCALE ? "a number or " : "one of ");
+    } else if (row->choices && of) {
+        at = append(text, size, at, "", of);
         pe_choices_names(row->choices, text + at, size - at);
     } else {
         append(text, size, at, "", kind_words[row->kind]);

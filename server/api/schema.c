@@ -15,7 +15,7 @@ static const char *const kind_schemas[] = {
     [PE_KIND_CHOICE] = "\"type\":\"string\"",
     [PE_KIND_SCALE] = "\"type\":[\"number\",\"string\"]",
     [PE_KIND_INTS] = "\"type\":\"array\",\"items\":{\"type\":\"integer\"}",
-    [PE_KIND_NAMES] = "\"type\":\"array\",\"items\":{\"type\":\"string\"}",
+    [PE_KIND_NAMES] = "\"type\":\"array\"",
     [PE_KIND_TENSOR] = "\"type\":[\"array\",\"object\"]",
     [PE_KIND_TABLE] = "\"type\":[\"string\",\"array\",\"object\"]",
     [PE_KIND_POSITIONS] = "\"type\":[\"string\",\"array\",\"object\"]",
@@ -23,7 +23,7 @@ static const char *const kind_schemas[] = {
     [PE_KIND_CONFIG] = "\"type\":\"object\"",
 };
 
-static void schema_choices(struct text *text, const struct pe_field *row) {
+static void schema_names(struct text *text, const struct pe_field *row) {
     text_key(text, row->kind == PE_KIND_SCALE ? "x-names" : "enum");
     text_puts(text, "[");
     for (const struct pe_choice *c = row->choices; c->name; c++) {
@@ -31,6 +31,22 @@ static void schema_choices(struct text *text, const struct pe_field *row) {
         text_string(text, c->name);
     }
     text_puts(text, "]");
+}
+
+/* Of a list it is the items that are texts, and one of the choices. */
+static void schema_items(struct text *text, const struct pe_field *row) {
+    text_key(text, "items");
+    text_puts(text, "{\"type\":\"string\"");
+    if (row->choices) {
+        schema_names(text, row);
+    }
+    text_puts(text, "}");
+}
+
+static void schema_choices(struct text *text, const struct pe_field *row) {
+    if (row->kind != PE_KIND_NAMES) {
+        schema_names(text, row);
+    }
     text_key(text, "x-docs");
     text_puts(text, "{");
     for (const struct pe_choice *c = row->choices; c->name; c++) {
@@ -75,6 +91,9 @@ static void schema_member(struct text *text, const struct pe_field *row) {
         text_puts(text, "\"");
     } else {
         text_puts(text, kind_schemas[row->kind]);
+    }
+    if (row->kind == PE_KIND_NAMES) {
+        schema_items(text, row);
     }
     if (row->choices) {
         schema_choices(text, row);
