@@ -43,15 +43,16 @@ static void whole_times(struct whole *x, uint32_t factor, size_t times) {
     }
 }
 
-static bool whole_below(const struct whole *a, const struct whole *b) {
+/* -1, 0 or 1: a is below b, the same, above. */
+static int whole_order(const struct whole *a, const struct whole *b) {
     if (a->n != b->n) {
-        return a->n < b->n;
+        return a->n < b->n ? -1 : 1;
     }
     size_t i = a->n - 1;
     while (i > 0 && a->limb[i] == b->limb[i]) {
         i--;
     }
-    return a->limb[i] < b->limb[i];
+    return (a->limb[i] > b->limb[i]) - (a->limb[i] < b->limb[i]);
 }
 
 static size_t common_factor(size_t a, size_t b) {
@@ -65,8 +66,8 @@ static size_t common_factor(size_t a, size_t b) {
 
 /* ---- Edges --------------------------------------------------------------------------------------------- */
 
-/* n^q >= md^k me^(q-k)? The q-th powers of a fraction k/q in lowest terms say the same. */
-static bool reaches(uint32_t n, uint32_t me, uint32_t md, size_t k, size_t q) {
+/* n^q beside md^k me^(q-k): -1, 0 or 1. The q-th powers of a fraction k/q in lowest terms say the same. */
+static int order(uint32_t n, uint32_t me, uint32_t md, size_t k, size_t q) {
     struct whole left = {.n = 1, .limb = {1}}, right = {.n = 1, .limb = {1}};
     size_t factor = common_factor(q, k);
     k /= factor;
@@ -74,15 +75,22 @@ static bool reaches(uint32_t n, uint32_t me, uint32_t md, size_t k, size_t q) {
     whole_times(&left, n, q);
     whole_times(&right, md, k);
     whole_times(&right, me, q - k);
-    return !whole_below(&left, &right);
+    return whole_order(&left, &right);
 }
 
-static double edge(uint32_t me, uint32_t md, size_t k, size_t q) {
-    double about = me * exp((double)k / (double)q * log((double)md / me)), nearest = round(about);
+/* The first n at the edge or beyond it, or the first that is beyond it. */
+static double edge(const struct pe_bucket_edge *is, bool beyond) {
+    double me = is->exact, md = is->max_distance;
+    double about = me * exp((double)is->k / (double)is->q * log(md / me)), nearest = round(about);
     if (fabs(about - nearest) > DOUBT * about) {
         return ceil(about);
     }
-    return reaches((uint32_t)nearest, me, md, k, q) ? nearest : nearest + 1;
+    int side = order((uint32_t)nearest, is->exact, is->max_distance, is->k, is->q);
+    return side > 0 || (side == 0 && !beyond) ? nearest : nearest + 1;
+}
+
+double pe_bucket_beyond(const struct pe_bucket_edge *is) {
+    return edge(is, true);
 }
 
 static size_t half_of(const struct pe_bucket_rule *rule) {
@@ -118,7 +126,8 @@ size_t pe_buckets_edges(const struct pe_bucket_rule *rule) {
 void pe_buckets_open(struct pe_buckets *buckets, const struct pe_bucket_rule *rule, double *edges) {
     size_t half = half_of(rule), exact = half / 2, n = pe_buckets_edges(rule);
     for (size_t k = 1; k <= n; k++) {
-        edges[k - 1] = edge((uint32_t)exact, (uint32_t)rule->max_distance, k, half - exact);
+        const struct pe_bucket_edge is = {(uint32_t)exact, (uint32_t)rule->max_distance, k, half - exact};
+        edges[k - 1] = edge(&is, false);
     }
     *buckets = (struct pe_buckets){
         .half = half, .exact = exact, .bidirectional = rule->bidirectional, .edges = edges};

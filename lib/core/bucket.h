@@ -32,4 +32,13 @@ void pe_buckets_open(struct pe_buckets *buckets, const struct pe_bucket_rule *ru
 /* The bucket of key - query, a whole number. */
 size_t pe_buckets_find(const struct pe_buckets *buckets, double distance);
 
+/* The edge me (md/me)^(k/q) of a geometric sequence, 1 <= k <= q < PE_BUCKETS_MAX / 2, me < md. */
+struct pe_bucket_edge {
+    uint32_t exact, max_distance; /* me, md */
+    size_t k, q;
+};
+/* The first whole number above it, decided by whole numbers, too: where the edge itself belongs to the bucket
+ * below. */
+double pe_bucket_beyond(const struct pe_bucket_edge *edge);
+
 #endif
