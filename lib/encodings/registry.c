@@ -24,7 +24,9 @@
     ROW(pe_swin)                                                                                             \
     ROW(pe_swin_v2)                                                                                          \
     ROW(pe_shaw)                                                                                             \
-    ROW(pe_transformer_xl)
+    ROW(pe_transformer_xl)                                                                                   \
+    ROW(pe_deberta)                                                                                          \
+    ROW(pe_cope)
 
 #define DECLARE(name) extern const struct pe_encoding name;
 ENCODINGS(DECLARE)

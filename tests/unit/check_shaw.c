@@ -133,7 +133,8 @@ START_TEST(as_defined_pair_by_pair) {
         context.values = table_of(is, sizes.dv);
         ck_assert_int_eq(pe_spec_set_tensor(&spec, "values", context.values, &err), PE_OK);
     }
-    const struct relative_definition definition = {term, is->values ? value : NULL, &context};
+    const struct relative_definition definition = {
+        .term = term, .value = is->values ? value : NULL, .context = &context};
     relative_compare(arena, &spec, &sizes, places, is->dtype, &definition, is->tolerance);
 }
 END_TEST

@@ -127,8 +127,10 @@ static void row_expect(const struct run *run, size_t b, size_t h, size_t i, size
     const struct relative_definition *is = run->definition;
     size_t key_head = b * s->hk + h / (s->h / s->hk);
     double more[64] = {0}, *weights = run->weights + at * s->tk, *output = run->output + at * s->dv;
-    struct relative_pair pair = {
-        .head = h, .d = s->d, .scale = 1 / sqrt((double)s->d), .q = run->q + at * s->d};
+    struct relative_pair pair = {.head = h,
+                                 .d = s->d,
+                                 .scale = (is->shrink > 0 ? is->shrink : 1) / sqrt((double)s->d),
+                                 .q = run->q + at * s->d};
     for (int pass = 0; pass < 2; pass++) {
         for (size_t j = 0; j < s->tk; j++) {
             pair.k = run->k + (key_head * s->tk + j) * s->d;

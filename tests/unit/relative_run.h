@@ -39,6 +39,7 @@ struct relative_definition {
     double (*term)(const struct relative_pair *pair, const void *context);
     void (*value)(const struct relative_pair *pair, const void *context, double *out);
     const void *context;
+    double shrink; /* the encoding's scale is so many times the usual one; 0: once */
 };
 
 /* Numbers in -1 .. 1 without structure, the same in every run. */

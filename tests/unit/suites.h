@@ -30,7 +30,9 @@
     X(check_tables)       \
     X(config)             \
     X(convert)            \
+    X(cope)               \
     X(cpus)               \
+    X(deberta)            \
     X(dtype)              \
     X(error)              \
     X(error_places)       \
@@ -68,6 +70,7 @@
     X(reports_padding)    \
     X(reports_precision)  \
     X(reports_relative_bias) \
+    X(reports_relative_deberta) \
     X(reports_relative_terms) \
     X(reports_relative_window) \
     X(reports_rotary)     \
