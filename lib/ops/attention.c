@@ -131,7 +131,7 @@ static double cost_ns(const struct pe_attention *a) {
     }
     double wide = a->real == PE_DTYPE_F64 ? 2 : 1, biases = 0;
     if (a->relative && !a->relative->row->term) {
-        biases = scores * a->relative->cost_ns;
+        biases = scores * pe_relative_cost_ns(a->relative);
     }
     return wide * (flops / 40 + scores) + biases;
 }

@@ -192,9 +192,13 @@ static struct pe_logits logits_of(const struct pe_attention_block *block, size_t
 
 static void biases_add(const struct pe_attention_block *block, unsigned char *out) {
     const struct pe_attention *a = block->a;
-    for (size_t t = 0; t < block->n && !pe_stop_asked(a->stop); t++) {
-        struct pe_relative_place place = {.b = block->b, .h = block->h, .i = block->first + t, .n = a->keys};
-        pe_relative_add(a->relative, &place, out + t * a->keys * a->real_size);
+    for (size_t t = 0, n; t < block->n && !pe_stop_asked(a->stop); t += n) {
+        n = block->n - t < PE_LOGITS_ROWS ? block->n - t : PE_LOGITS_ROWS;
+        const struct pe_relative_tile tile = {
+            .b = block->b, .h = block->h, .first_query = block->first + t, .queries = n, .keys = a->keys};
+        const struct pe_relative_out to = {
+            .data = out + t * a->keys * a->real_size, .ld = a->keys, .add = true};
+        pe_relative_run(a->relative, &tile, &to);
     }
 }
 

@@ -9,8 +9,11 @@
 #include "ops/operand.h"
 #include "ops/relative.h"
 
-#define PART_ITEMS ((size_t)1 << 16) /* numbers in one part */
-#define CHUNK      512               /* numbers made at a time, on the stack */
+#include <math.h>
+#include <string.h>
+
+#define PART_NS 1e6 /* that a part takes, roughly */
+#define CHUNK   64  /* keys at a time, of up to PE_LOGITS_ROWS queries, on the stack */
 
 struct pe_bias_rows {
     struct pe_relative relative;
@@ -21,7 +24,7 @@ struct pe_bias_rows {
 
 struct bias {
     const struct pe_bias_rows *rows;
-    size_t rows_per_part;
+    size_t part_queries, part_keys, parts_down, parts_across;
     unsigned char *out;
 };
 
@@ -136,39 +139,76 @@ int pe_bias_rows_open(struct pe_arena *arena, const struct pe_bias_rows **out,
 
 /* ---- Work ---------------------------------------------------------------------------------------------- */
 
-/* Row `index` of the flattened [B*H*Tq, Tk]. */
-static void row_make(const struct pe_bias_rows *rows, size_t index, unsigned char *out) {
-    const struct pe_relative *relative = &rows->relative;
-    size_t queries = relative->relation.queries, keys = relative->relation.keys, heads = relative->heads.n;
-    size_t item = pe_dtype_size(rows->dtype);
-    struct pe_relative_place place = {
-        .b = index / queries / heads, .h = index / queries % heads, .i = index % queries};
-    double chunk[CHUNK] = {0};
-    for (; place.first < keys && !pe_stop_asked(rows->stop); place.first += place.n) {
-        place.n = keys - place.first < CHUNK ? keys - place.first : CHUNK;
-        pe_relative_read(relative, &place, chunk);
-        pe_dtype_store(rows->dtype, chunk, place.n, out + place.first * item);
+/* Queries first .. first+n-1 of one head, at most PE_LOGITS_ROWS, and keys of the tile, into rows of out. */
+static void tile_make(const struct pe_bias_rows *rows, struct pe_relative_tile tile, unsigned char *out) {
+    double made[PE_LOGITS_ROWS * CHUNK];
+    size_t keys = rows->relative.relation.keys, item = pe_dtype_size(rows->dtype),
+           end = tile.first_key + tile.keys;
+    const struct pe_relative_out to = {.data = made, .ld = CHUNK};
+    for (size_t first = tile.first_key; first < end && !pe_stop_asked(rows->stop); first += tile.keys) {
+        tile.first_key = first;
+        tile.keys = end - first < CHUNK ? end - first : CHUNK;
+        memset(made, 0, sizeof made);
+        pe_relative_run(&rows->relative, &tile, &to);
+        for (size_t t = 0; t < tile.queries; t++) {
+            pe_dtype_store(rows->dtype, made + t * CHUNK, tile.keys, out + (t * keys + first) * item);
+        }
     }
+}
+
+/* Rows of the flattened [B*H, Tq]. */
+static struct pe_relative_tile rows_tile(const struct pe_bias_rows *rows, size_t index, size_t n) {
+    const struct pe_relative *relative = &rows->relative;
+    size_t queries = relative->relation.queries, heads = relative->heads.n;
+    size_t i = index % queries, left = queries - i;
+    n = n < left ? n : left;
+    return (struct pe_relative_tile){.b = index / queries / heads,
+                                     .h = index / queries % heads,
+                                     .first_query = i,
+                                     .queries = n < PE_LOGITS_ROWS ? n : PE_LOGITS_ROWS,
+                                     .keys = relative->relation.keys};
 }
 
 void pe_bias_rows_fill(const struct pe_bias_rows *rows, size_t first, size_t n, void *out) {
     size_t row_bytes = rows->relative.relation.keys * pe_dtype_size(rows->dtype);
-    for (size_t i = 0; i < n && !pe_stop_asked(rows->stop); i++) {
-        row_make(rows, first + i, (unsigned char *)out + i * row_bytes);
+    struct pe_relative_tile tile;
+    for (size_t i = 0; i < n && !pe_stop_asked(rows->stop); i += tile.queries) {
+        tile = rows_tile(rows, first + i, n - i);
+        tile_make(rows, tile, (unsigned char *)out + i * row_bytes);
     }
-}
-
-static size_t rows_count(const struct pe_bias_rows *rows) {
-    const struct pe_relative *relative = &rows->relative;
-    return (rows->batch ? rows->batch : 1) * relative->heads.n * relative->relation.queries;
 }
 
 static void bias_part(const void *state, size_t part) {
     const struct bias *op = state;
-    size_t first = part * op->rows_per_part, n = rows_count(op->rows);
-    size_t count = n - first < op->rows_per_part ? n - first : op->rows_per_part;
-    size_t row_bytes = op->rows->relative.relation.keys * pe_dtype_size(op->rows->dtype);
-    pe_bias_rows_fill(op->rows, first, count, op->out + first * row_bytes);
+    const struct pe_relation *relation = &op->rows->relative.relation;
+    size_t across = part % op->parts_across, down = part / op->parts_across % op->parts_down;
+    size_t head = part / op->parts_across / op->parts_down;
+    size_t first = head * relation->queries + down * op->part_queries,
+           left = relation->queries - down * op->part_queries;
+    size_t row_bytes = relation->keys * pe_dtype_size(op->rows->dtype);
+    struct pe_relative_tile tile =
+        rows_tile(op->rows, first, left < op->part_queries ? left : op->part_queries);
+    tile.first_key = across * op->part_keys;
+    tile.keys =
+        relation->keys - tile.first_key < op->part_keys ? relation->keys - tile.first_key : op->part_keys;
+    tile_make(op->rows, tile, op->out + first * row_bytes);
+}
+
+/* Into tiles that take PART_NS or so, whatever a bias takes; returns their number. */
+static size_t parts_cut(struct bias *op) {
+    const struct pe_relative *relative = &op->rows->relative;
+    const struct pe_relation *relation = &relative->relation;
+    size_t n = (op->rows->batch ? op->rows->batch : 1) * relative->heads.n;
+    double biases = fmax(1, PART_NS / pe_relative_cost_ns(relative));
+    if (!relation->queries || !relation->keys) {
+        return 0;
+    }
+    op->part_keys = (double)relation->keys < biases ? relation->keys : (size_t)biases;
+    op->part_queries = (size_t)fmax(1, fmin(PE_LOGITS_ROWS, biases / (double)op->part_keys));
+    op->part_queries = op->part_queries < relation->queries ? op->part_queries : relation->queries;
+    op->parts_across = (relation->keys - 1) / op->part_keys + 1;
+    op->parts_down = (relation->queries - 1) / op->part_queries + 1;
+    return n * op->parts_down * op->parts_across;
 }
 
 int pe_bias_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *bias,
@@ -188,13 +228,11 @@ int pe_bias_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor 
     if (pe_bias_rows_open(arena, &rows, args, err)) {
         return err->code;
     }
-    size_t n = rows_count(rows), keys = rows->relative.relation.keys;
     *op = (struct bias){.rows = rows, .out = out.data};
-    op->rows_per_part = keys && keys < PART_ITEMS ? PART_ITEMS / keys : 1;
     *bias = out;
     *work = (struct pe_work){
-        .n_parts = keys ? n / op->rows_per_part + (n % op->rows_per_part != 0) : 0,
-        .cost_ns = (double)n * (double)keys * rows->relative.cost_ns,
+        .n_parts = parts_cut(op),
+        .cost_ns = (double)pe_tensor_count(&out) * pe_relative_cost_ns(&rows->relative),
         .state = op,
         .run = bias_part,
         .stop = err->stop,

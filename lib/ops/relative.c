@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Rows of biases. Positions are read into lists of doubles once, as every row looks at all the keys.
+ * Tiles of biases. Positions are read into lists of doubles once, as every row looks at all the keys.
  */
 #include "ops/relative.h"
 
@@ -11,10 +11,12 @@
 #include <math.h>
 #include <string.h>
 
-#define CHUNK      256  /* biases made at a time, on the stack */
-#define CHUNK_NS   1e6  /* and so long it may take, as whoever waits for the end is asked between two */
-#define BIAS_NS    20.0 /* one takes, where the encoding does not say */
-#define SLICE_ROWS ((size_t)8) /* queries from which slices are fewer numbers than the rows are */
+#define CHUNK    256  /* biases made at a time, on the stack */
+#define CHUNK_NS 1e6  /* and so long it may take, as whoever waits for the end is asked between two */
+#define BIAS_NS  20.0 /* one takes, where the encoding does not say */
+#define ADD_NS   1.0  /* to add it */
+#define TILE_KEYS                                                                                            \
+    512 /* of PE_LOGITS_ROWS queries, whose biases by distance are made together, on the stack */
 
 /* ---- Heads --------------------------------------------------------------------------------------------- */
 
@@ -105,78 +107,7 @@ static double largest_distance(const struct pe_relative *relative, size_t batch,
     return largest;
 }
 
-/* ---- Slices -------------------------------------------------------------------------------------------- */
-
-/* Biases of one head at the given keys, into out of type real. */
-static void row_fill(const struct pe_relative *relative, struct pe_pair_row row, unsigned char *out) {
-    double chunk[CHUNK];
-    size_t n = row.n, size = pe_dtype_size(relative->real);
-    for (size_t j = 0; j < n && !pe_stop_asked(relative->stop); j += row.n) {
-        row.n = n - j < relative->at_once ? n - j : relative->at_once;
-        relative->row->bias(relative->view, &row, chunk);
-        pe_dtype_store(relative->real, chunk, row.n, out + j * size);
-        row.keys += row.n;
-    }
-}
-
-static bool whole_steps(const struct pe_positions *positions) {
-    return !positions->list && positions->batch == 0 && positions->start == floor(positions->start) &&
-           positions->step == floor(positions->step) && positions->axes == 1;
-}
-
-/* Keys less queries are then start, start + step ... exactly, and key j less query i is number
- * Tq - 1 + j - i of them. */
-static bool slices_hold(const struct pe_relative *relative, const struct pe_positions positions[2]) {
-    const struct pe_encoding *row = relative->row;
-    return row->bias && row->stationary && row->stationary(relative->view) && whole_steps(&positions[0]) &&
-           whole_steps(&positions[1]) && positions[0].step == positions[1].step &&
-           positions[0].length >= SLICE_ROWS && positions[1].length > 0 &&
-           relative->relation.distance <= PE_POSITION_MAX;
-}
-
-static int slices_open(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err) {
-    const struct pe_relation *relation = &relative->relation;
-    size_t queries = relation->queries, n = queries + relation->keys - 1;
-    size_t item = pe_dtype_size(relative->real);
-    double first = relation->key_positions[0] - relation->query_positions[queries - 1];
-    double step = relation->query_positions[1] - relation->query_positions[0]; /* there are SLICE_ROWS */
-    double *distance = pe_arena_array(arena, n, sizeof *distance, err);
-    unsigned char *slices = pe_arena_array(arena, relative->heads.n, n * item, err);
-    if (!distance || !slices) {
-        return err->code;
-    }
-    for (size_t m = 0; m < n; m++) {
-        distance[m] = first + (double)m * step;
-    }
-    for (size_t h = 0; h < relative->heads.n; h++) {
-        const struct pe_pair_row row = {
-            .head = head_of(relative, h), .heads = relative->heads.model, .keys = distance, .n = n};
-        row_fill(relative, row, slices + h * n * item);
-        if (pe_error_poll(err)) {
-            return err->code;
-        }
-    }
-    relative->slices = slices;
-    return PE_OK;
-}
-
 /* ---- Opening ------------------------------------------------------------------------------------------- */
-
-static int key_vectors_open(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err) {
-    const struct pe_encoding *row = relative->row;
-    size_t item = pe_dtype_size(relative->real), n = relative->relation.n_key_positions;
-    if (!row->key_vectors) {
-        return PE_OK;
-    }
-    relative->key_width = row->key_width(relative->view);
-    unsigned char *out = pe_arena_array(arena, n, relative->key_width * item, err);
-    for (size_t i = 0; out && i < n && !pe_error_poll(err); i++) {
-        row->key_vectors(relative->view, relative->relation.key_positions + i, 1, relative->real,
-                         out + i * relative->key_width * item);
-    }
-    relative->key_vectors = out;
-    return err->code;
-}
 
 static int tables_check(const struct pe_relative *relative, struct pe_error *err) {
     const struct pe_encoding *row = relative->row;
@@ -192,14 +123,27 @@ static int admit_relation(const struct pe_relative *relative, struct pe_error *e
     return row->admit_relation ? row->admit_relation(relative->view, &relative->relation, err) : PE_OK;
 }
 
+static bool whole_steps(const struct pe_positions *positions) {
+    return !positions->list && positions->batch == 0 && positions->start == floor(positions->start) &&
+           positions->step == floor(positions->step) && positions->axes == 1;
+}
+
+/* Keys less queries are then start, start + step ... exactly. */
+static bool steps_hold(const struct pe_relative *relative, const struct pe_positions positions[2]) {
+    const struct pe_encoding *row = relative->row;
+    return row->bias && row->stationary && row->stationary(relative->view) && whole_steps(&positions[0]) &&
+           whole_steps(&positions[1]) && positions[0].step == positions[1].step &&
+           relative->relation.distance <= PE_POSITION_MAX;
+}
+
 /* How large numbers may be, and what memory a block takes. */
 static void sizes_open(struct pe_relative *relative) {
     const struct pe_encoding *row = relative->row;
     const struct pe_relation *relation = &relative->relation;
     double reach = row->reach ? row->reach(relative->view, relation) : 0;
     relative->reach = isnan(reach) ? INFINITY : reach; /* of 0 times infinity, say */
-    relative->cost_ns = row->row_cost_ns ? row->row_cost_ns(relative->view) : BIAS_NS;
-    relative->at_once = (size_t)fmin(CHUNK, fmax(1, CHUNK_NS / relative->cost_ns));
+    relative->made_ns = row->row_cost_ns ? row->row_cost_ns(relative->view) : BIAS_NS;
+    relative->at_once = (size_t)fmin(CHUNK, fmax(1, CHUNK_NS / relative->made_ns));
     relative->mix_reach = row->mix && relation->value_width ? row->mix_reach(relative->view) : 0;
     if (row->scratch_bytes) {
         relative->scratch_bytes = row->scratch_bytes(relative->view, relation, relative->real);
@@ -234,60 +178,118 @@ int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const
         return err->code;
     }
     sizes_open(relative);
-    relative->sliced = slices_hold(relative, positions);
-    relative->cost_ns = relative->sliced ? 1 : relative->cost_ns;
+    relative->stepped = steps_hold(relative, positions);
+    relative->step = positions[1].step;
     relative->stop = err->stop;
     return PE_OK;
 }
 
+double pe_relative_cost_ns(const struct pe_relative *relative) {
+    const struct pe_relation *relation = &relative->relation;
+    double queries = fmin((double)relation->queries, PE_LOGITS_ROWS),
+           keys = fmin((double)relation->keys, TILE_KEYS);
+    double share = relative->stepped && queries > 0 && keys > 0 ? (queries + keys) / (queries * keys) : 1;
+    return ADD_NS + relative->made_ns * fmin(share, 1);
+}
+
 int pe_relative_prepare(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err) {
-    if (key_vectors_open(arena, relative, err)) {
-        return err->code;
+    const struct pe_encoding *row = relative->row;
+    size_t item = pe_dtype_size(relative->real), n = relative->relation.n_key_positions;
+    if (!row->key_vectors) {
+        return PE_OK;
     }
-    return relative->sliced ? slices_open(arena, relative, err) : err->code;
+    relative->key_width = row->key_width(relative->view);
+    unsigned char *out = pe_arena_array(arena, n, relative->key_width * item, err);
+    for (size_t i = 0; out && i < n && !pe_error_poll(err); i++) {
+        row->key_vectors(relative->view, relative->relation.key_positions + i, 1, relative->real,
+                         out + i * relative->key_width * item);
+    }
+    relative->key_vectors = out;
+    return err->code;
 }
 
-/* ---- Rows ---------------------------------------------------------------------------------------------- */
+/* ---- Tiles --------------------------------------------------------------------------------------------- */
 
-static const unsigned char *slice(const struct pe_relative *relative, const struct pe_relative_place *place) {
-    const struct pe_relation *relation = &relative->relation;
-    size_t row = place->h * (relation->queries + relation->keys - 1);
-    size_t first = row + relation->queries - 1 - place->i + place->first;
-    return relative->slices + first * pe_dtype_size(relative->real);
+/* Biases of one query and head at the given keys, into out of type real. */
+static void row_fill(const struct pe_relative *relative, struct pe_pair_row row, unsigned char *out) {
+    double chunk[CHUNK] = {0}; /* what is not made when somebody asks to stop is at least a number */
+    size_t n = row.n, size = pe_dtype_size(relative->real);
+    for (size_t j = 0; j < n && !pe_stop_asked(relative->stop); j += row.n) {
+        row.n = n - j < relative->at_once ? n - j : relative->at_once;
+        relative->row->bias(relative->view, &row, chunk);
+        pe_dtype_store(relative->real, chunk, row.n, out + j * size);
+        row.keys += row.n;
+    }
 }
 
-void pe_relative_read(const struct pe_relative *relative, const struct pe_relative_place *place, void *out) {
+/* Some keys of a tile, at most TILE_KEYS. */
+struct piece {
+    const struct pe_relative *relative;
+    const struct pe_relative_tile *tile;
+    size_t first, n;
+};
+
+static struct pe_pair_row row_of(const struct piece *piece, size_t t) {
+    const struct pe_relative *relative = piece->relative;
     const struct pe_relation *relation = &relative->relation;
-    if (relative->slices) {
-        memcpy(out, slice(relative, place), place->n * pe_dtype_size(relative->real));
-        return;
-    }
-    struct pe_pair_row row = {
-        .head = head_of(relative, place->h),
+    const struct pe_relative_tile *tile = piece->tile;
+    return (struct pe_pair_row){
+        .head = head_of(relative, tile->h),
         .heads = relative->heads.model,
-        .query = relation->query_positions[place->b * relative->query_batch + place->i],
-        .keys = relation->key_positions + place->b * relative->key_batch + place->first,
-        .n = place->n,
+        .query = relation->query_positions[tile->b * relative->query_batch + tile->first_query + t],
+        .keys = relation->key_positions + tile->b * relative->key_batch + piece->first,
+        .n = piece->n,
     };
-    row_fill(relative, row, out);
 }
 
-void pe_relative_add(const struct pe_relative *relative, const struct pe_relative_place *place, void *out) {
-    size_t item = pe_dtype_size(relative->real);
-    struct pe_relative_place part = *place;
-    unsigned char *to = out;
-    if (relative->slices) {
-        pe_vector_add(relative->real, out, out, slice(relative, place), place->n);
-        return;
+/* The biases of all distances in the piece, from the last query's first key on: those of query t are the
+ * slice from number queries - 1 - t. */
+static void distances_fill(const struct piece *piece, unsigned char *out) {
+    double distance[PE_LOGITS_ROWS + TILE_KEYS];
+    size_t n = piece->tile->queries + piece->n - 1;
+    struct pe_pair_row row = row_of(piece, piece->tile->queries - 1);
+    double first = row.keys[0] - row.query;
+    for (size_t m = 0; m < n; m++) {
+        distance[m] = first + (double)m * piece->relative->step;
     }
+    row.query = 0;
+    row.keys = distance;
+    row.n = n;
+    row_fill(piece->relative, row, out);
+}
+
+static void piece_run(const struct piece *piece, const struct pe_relative_out *out) {
+    const struct pe_relative *relative = piece->relative;
+    size_t item = pe_dtype_size(relative->real), queries = piece->tile->queries;
     union {
-        double f64[CHUNK];
-        float f32[CHUNK];
+        double f64[PE_LOGITS_ROWS + TILE_KEYS];
+        float f32[PE_LOGITS_ROWS + TILE_KEYS];
     } biases = {{0}};
-    for (size_t left = place->n; left && !pe_stop_asked(relative->stop);
-         left -= part.n, part.first += part.n, to += part.n * item) {
-        part.n = left < CHUNK ? left : CHUNK;
-        pe_relative_read(relative, &part, &biases);
-        pe_vector_add(relative->real, to, to, &biases, part.n);
+    unsigned char *made = (unsigned char *)&biases;
+    if (relative->stepped) {
+        distances_fill(piece, made);
+    }
+    for (size_t t = 0; t < queries && !pe_stop_asked(relative->stop); t++) {
+        const unsigned char *row = made + (relative->stepped ? (queries - 1 - t) * item : 0);
+        unsigned char *to =
+            (unsigned char *)out->data + (t * out->ld + piece->first - piece->tile->first_key) * item;
+        if (!relative->stepped) {
+            row_fill(relative, row_of(piece, t), made);
+        }
+        if (out->add) {
+            pe_vector_add(relative->real, to, to, row, piece->n);
+        } else {
+            memcpy(to, row, piece->n * item);
+        }
+    }
+}
+
+void pe_relative_run(const struct pe_relative *relative, const struct pe_relative_tile *tile,
+                     const struct pe_relative_out *out) {
+    struct piece piece = {.relative = relative, .tile = tile, .first = tile->first_key};
+    size_t end = tile->first_key + tile->keys;
+    for (; piece.first < end && !pe_stop_asked(relative->stop); piece.first += piece.n) {
+        piece.n = end - piece.first < TILE_KEYS ? end - piece.first : TILE_KEYS;
+        piece_run(&piece, out);
     }
 }

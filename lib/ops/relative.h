@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * A relative encoding at the positions of one request: what it adds to rows of logits, for `bias` and for
- * attention. A bias is made on the fly, row by row, and never stored as [Tq, Tk]; where it depends on the
- * distance alone, and the positions are whole numbers in steps, it is made once for each distance, and a row
- * is a slice of that.
+ * attention. Biases are made on the fly, tile by tile, and never stored as [Tq, Tk]; where they depend on the
+ * distance alone, and the positions are whole numbers in steps, each tile makes one for every distance in it,
+ * and a row is a slice of those.
  */
 #ifndef PE_RELATIVE_H
 #define PE_RELATIVE_H
@@ -23,12 +23,12 @@ struct pe_relative {
     struct pe_relative_heads heads;
     enum pe_dtype real;
     size_t query_batch, key_batch; /* positions from one sequence to the next; 0 = shared */
-    const unsigned char *slices;   /* [heads.n, Tq + Tk - 1] of type real; NULL: none */
     const unsigned char *key_vectors;
     size_t key_width, scratch_bytes;
-    bool sliced;    /* there are slices, once prepared */
+    bool stepped;   /* biases are of distances, and these go in steps */
+    double step;    /* from key to key */
     size_t at_once; /* biases made between two questions of `stop` */
-    double cost_ns; /* of one number added, roughly */
+    double made_ns; /* to make one, roughly */
     const struct pe_stop *stop;
     double reach;     /* no |bias| or |term| is larger, but -infinity */
     double mix_reach; /* no number added to the output is */
@@ -41,14 +41,21 @@ int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const
 /* What takes memory and time before the first row: after the result was found to fit. */
 int pe_relative_prepare(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err);
 
-/* Query i of sequence b with head h (of those asked for), and keys first .. first+n-1. */
-struct pe_relative_place {
-    size_t b, h, i, first, n;
+/* Some queries, at most PE_LOGITS_ROWS, of sequence b with head h (of those asked for), and some keys. */
+struct pe_relative_tile {
+    size_t b, h, first_query, queries, first_key, keys;
 };
-/* Their biases into out [n], of type real. */
-void pe_relative_read(const struct pe_relative *relative, const struct pe_relative_place *place, void *out);
-/* The same, added to out [n]. */
-void pe_relative_add(const struct pe_relative *relative, const struct pe_relative_place *place, void *out);
+/* Numbers of type real, from row to row `ld` of them. */
+struct pe_relative_out {
+    void *data;
+    size_t ld;
+    bool add; /* to what is there */
+};
+/* Biases of the tile. When somebody asks to stop, out holds any numbers. */
+void pe_relative_run(const struct pe_relative *relative, const struct pe_relative_tile *tile,
+                     const struct pe_relative_out *out);
+/* Roughly what a bias takes to be made and added. */
+double pe_relative_cost_ns(const struct pe_relative *relative);
 
 /* PE_ERR_SHAPE or PE_ERR_RANGE at `heads` or `head_index`. index: a tensor [n] of whole numbers, or NULL. */
 int pe_relative_heads_read(struct pe_arena *arena, struct pe_relative_heads *heads, size_t model,
