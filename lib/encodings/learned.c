@@ -15,15 +15,18 @@
 #include "encodings/learned.h"
 
 #include "core/admit.h"
+#include "kernels/resample.h"
 #include "kernels/vector.h"
 
 #include <float.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#define MAX_WIDTH 65536
-#define BUFFER    256 /* doubles converted at a time, on the stack */
-#define GRID_MOST 16777216
+#define MAX_WIDTH  65536
+#define BUFFER     256 /* doubles converted at a time, on the stack */
+#define GRID_MOST  16777216
+#define GRID_LEAST 7 /* patches along an image, for a guess that there is one */
 
 static const struct pe_choice outsides[] = {
     {"error", LEARNED_ERROR, "refuse a position without a row"},
@@ -118,6 +121,20 @@ static size_t learned_width(const void *params) {
     return pe_learned_width(learned);
 }
 
+/* Rows and tokens of images of two sizes, if they look like that: 197 is 14 x 14 and 1, 577 is 24 x 24 and 1. */
+static char *grids_text(size_t rows, size_t tokens, char *text, size_t size) {
+    size_t beside, beside_tokens, side = pe_resample_square(rows, &beside),
+                                  side_tokens = pe_resample_square(tokens, &beside_tokens);
+    text[0] = '\0';
+    if (side >= GRID_LEAST && side_tokens >= GRID_LEAST && beside == beside_tokens) {
+        snprintf(text, size,
+                 "; as images these are %zu x %zu and %zu, the %zu tokens %zu x %zu and %zu: convert with "
+                 "resize makes a table for them",
+                 side, side, beside, tokens, side_tokens, side_tokens, beside);
+    }
+    return text;
+}
+
 static int stray_fail(const struct learned *learned, const struct pe_positions *positions,
                       const struct pe_stray *stray, struct pe_error *err) {
     char path[64];
@@ -128,10 +145,11 @@ static int stray_fail(const struct learned *learned, const struct pe_positions *
                        "position %.17g is not a whole number; interpolate=linear allows those between rows",
                        stray->position);
     }
+    char grids[280];
     return pe_fail(err, PE_ERR_RANGE, path,
-                   "position %.17g with offset %lld is row %.17g, but the table has %zu rows, 0 to %zu",
+                   "position %.17g with offset %lld is row %.17g, but the table has %zu rows, 0 to %zu%s",
                    stray->position, (long long)learned->offset, stray->position + (double)learned->offset,
-                   rows, rows - 1);
+                   rows, rows - 1, grids_text(rows, positions->length, grids, sizeof grids));
 }
 
 static void learned_bounds(const struct pe_plan_view *view, double *min, double *max) {

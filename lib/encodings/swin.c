@@ -77,12 +77,11 @@ static int swin_check(const void *params, struct pe_error *err) {
     if (!table || (table->rank == 2 && table->dim[0] == rows && table->dim[1] > 0)) {
         return PE_OK;
     }
-    return pe_fail(
-        err, PE_ERR_SHAPE, "table",
-        "has shape %s, but a window of %zu x %zu%s needs [%zu, H]; one of another window would have "
-        "to be resized",
-        pe_tensor_shape_text(table, shape, sizeof shape), window.h, window.w,
-        window.cls ? " with a class token" : "", rows);
+    return pe_fail(err, PE_ERR_SHAPE, "table",
+                   "has shape %s, but a window of %zu x %zu%s needs [%zu, H]; convert with resize makes "
+                   "one of another window's",
+                   pe_tensor_shape_text(table, shape, sizeof shape), window.h, window.w,
+                   window.cls ? " with a class token" : "", rows);
 }
 
 static size_t swin_plan_bytes(const void *params) {

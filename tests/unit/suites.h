@@ -66,6 +66,7 @@
     X(relative_errors)    \
     X(relative_limits)    \
     X(reports_batch)      \
+    X(reports_images)     \
     X(reports_length)     \
     X(reports_padding)    \
     X(reports_precision)  \
@@ -76,6 +77,7 @@
     X(reports_rotary)     \
     X(reports_scaling)    \
     X(reports_width)      \
+    X(resize)             \
     X(rope)               \
     X(rope_config)        \
     X(rope_config_errors) \
