@@ -78,8 +78,8 @@ static int swin_check(const void *params, struct pe_error *err) {
         return PE_OK;
     }
     return pe_fail(err, PE_ERR_SHAPE, "table",
-                   "has shape %s, but a window of %zu x %zu%s needs [%zu, H]; convert with resize makes "
-                   "one of another window's",
+                   "has shape %s, but a window of %zu x %zu%s needs [%zu, H]; one of another window can be "
+                   "resized by convert",
                    pe_tensor_shape_text(table, shape, sizeof shape), window.h, window.w,
                    window.cls ? " with a class token" : "", rows);
 }
