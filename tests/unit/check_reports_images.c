@@ -12,12 +12,13 @@
 
 /* A body with a table of n rows [n, 1] whose numbers are 1, in memory that lives until free. */
 static char *with_table(const char *before, size_t rows, const char *after) {
-    char *body = malloc(strlen(before) + strlen(after) + 4 * rows + 10), *at = body;
-    at += sprintf(at, "%s[", before);
+    size_t size = strlen(before) + strlen(after) + 4 * rows + 10, used;
+    char *body = malloc(size);
+    used = (size_t)snprintf(body, size, "%s[", before);
     for (size_t i = 0; i < rows; i++) {
-        at += sprintf(at, i ? ",[1]" : "[1]");
+        used += (size_t)snprintf(body + used, size - used, i ? ",[1]" : "[1]");
     }
-    sprintf(at, "]%s", after);
+    snprintf(body + used, size - used, "]%s", after);
     return body;
 }
 
