@@ -130,12 +130,15 @@ struct pe_encoding {
     size_t (*shift_pairs)(const struct pe_plan_view *view);
     void (*shift)(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
                   size_t columns[2]);
-    /* ---- Rotary encodings; their encode is the points (cos, sin) of the pairs ---- */
-    struct pe_pairs (*pairs)(const struct pe_plan_view *view);
-    /* Coordinates of a position; positions with one coordinate are taken, too. NULL: 1. */
+    /* ---- Positions with several coordinates ---- */
+    /* How many. Those that turn take positions with one coordinate, too. NULL: 1. */
     int (*axes)(const struct pe_plan_view *view);
     /* Of what size the grid is along an axis, where the encoding was told; 0: any. NULL: any. */
     size_t (*grid_size)(const struct pe_plan_view *view, int axis);
+    /* Tokens in front of a grid, whose coordinates are all -1. NULL: none. */
+    size_t (*lead)(const struct pe_plan_view *view);
+    /* ---- Rotary encodings; their encode is the points (cos, sin) of the pairs ---- */
+    struct pe_pairs (*pairs)(const struct pe_plan_view *view);
     /* cos and sin of the angles of some pairs at one position, with the attention factor. Cannot fail. */
     void (*angles)(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
                    const struct pe_angles *out);

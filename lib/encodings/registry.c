@@ -11,6 +11,7 @@
     ROW(pe_none)                                                                                             \
     ROW(pe_naive)                                                                                            \
     ROW(pe_sinusoidal)                                                                                       \
+    ROW(pe_sinusoidal_nd)                                                                                    \
     ROW(pe_learned)                                                                                          \
     ROW(pe_random)                                                                                           \
     ROW(pe_rope)                                                                                             \

@@ -236,6 +236,10 @@ struct pe_plan;
 /* [B, T] read as [T, axes], where that is what the encoding takes: rows of as many numbers as it has
  * coordinates. */
 PE_API void pe_positions_suit(const struct pe_plan *plan, struct pe_positions *positions);
+/* Puts the tokens in front that an encoding has before a grid (cls_rows), where the positions are a grid's:
+ * all their coordinates are -1. */
+PE_API int pe_positions_lead(struct pe_arena *arena, const struct pe_plan *plan,
+                             struct pe_positions *positions, struct pe_error *err) PE_CHECKED;
 
 #ifdef __cplusplus
 }

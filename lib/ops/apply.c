@@ -159,6 +159,33 @@ static bool is_rotary(const struct pe_apply_args *args) {
     return args->plan && pe_plan_row(args->plan)->angles;
 }
 
+static bool is_image(const struct pe_apply_args *args) {
+    return args->axes && strstr(args->axes, "hw");
+}
+
+/* Only what stands in memory as sequences do. */
+static int axes_check(const struct pe_apply_args *args, struct pe_error *err) {
+    static const char *const all[] = {"td", "btd", "hwd", "bhwd"};
+    const struct pe_tensor *x = args->embeddings;
+    bool known = !args->axes;
+    char shape[128];
+    pe_tensor_shape_text(x, shape, sizeof shape);
+    for (size_t i = 0; args->axes && i < PE_COUNT(all); i++) {
+        known = known || strcmp(args->axes, all[i]) == 0;
+    }
+    if (!known || (args->axes && strlen(args->axes) != (size_t)x->rank)) {
+        return pe_fail(err, PE_ERR_CHOICE, "axes",
+                       "\"%.20s\" for embeddings of shape %s, allowed are td, btd, and hwd or bhwd for images",
+                       args->axes, shape);
+    }
+    if (!args->axes && x->rank != 2 && x->rank != 3) {
+        return pe_fail(err, PE_ERR_SHAPE, "embeddings",
+                       "has shape %s, allowed are [T, D] and [B, T, D], and images with the axes hwd or bhwd",
+                       shape);
+    }
+    return PE_OK;
+}
+
 static int args_check(const struct pe_apply_args *args, struct pe_error *err) {
     if (args->dtype && pe_dtype_check(args->dtype, err)) {
         return err->code;
@@ -169,18 +196,13 @@ static int args_check(const struct pe_apply_args *args, struct pe_error *err) {
     if (is_rotary(args)) {
         return PE_OK;
     }
-    if (args->axes || args->inverse || args->keys) {
-        return pe_fail(err, PE_ERR_CONFLICT,
-                       args->axes      ? "axes"
-                       : args->inverse ? "inverse"
-                                       : "role",
-                       "is for rotary encodings");
+    if (args->inverse || args->keys) {
+        return pe_fail(err, PE_ERR_CONFLICT, args->inverse ? "inverse" : "role", "is for rotary encodings");
     }
     const struct pe_tensor *x = args->embeddings;
     char shape[128];
-    if (x->rank != 2 && x->rank != 3) {
-        return pe_fail(err, PE_ERR_SHAPE, "embeddings", "has shape %s, allowed are [T, D] and [B, T, D]",
-                       pe_tensor_shape_text(x, shape, sizeof shape));
+    if (axes_check(args, err)) {
+        return err->code;
     }
     if (args->plan && pe_encoding_adds(pe_plan_row(args->plan)) &&
         x->dim[x->rank - 1] != pe_plan_width(args->plan)) {
@@ -218,20 +240,26 @@ static int scale_read(const struct pe_apply_args *args, struct apply *op, struct
 }
 
 /* Sizes and positions: sequences that have positions of their own are one long sequence. */
-static int rows_read(const struct pe_apply_args *args, struct apply *op, struct pe_error *err) {
+static int rows_read(struct pe_arena *arena, const struct pe_apply_args *args, struct apply *op,
+                     struct pe_error *err) {
     const struct pe_tensor *x = args->embeddings;
-    op->batch = x->rank == 3 ? x->dim[0] : 1;
-    op->length = x->dim[x->rank - 2];
+    bool image = is_image(args), batched = x->rank == (image ? 4 : 3);
+    size_t batch = batched ? x->dim[0] : 0;
+    op->batch = batched ? x->dim[0] : 1;
+    op->length = x->dim[x->rank - 2] * (image ? x->dim[x->rank - 3] : 1);
     op->width = x->dim[x->rank - 1];
     op->positions = (struct pe_positions){.length = op->length, .axes = 1, .step = 1};
     if (args->positions) {
-        op->positions = *args->positions;
-        if (pe_positions_fit(op->plan, &op->positions, x->rank == 3 ? op->batch : 0, op->length, "positions",
-                             err)) {
+        op->positions = pe_positions_for(op->plan, args->positions, batch, op->length);
+        if (pe_positions_fit(op->plan, &op->positions, batch, op->length, "positions", err)) {
             return err->code;
         }
+    } else if (image && op->plan && pe_plan_axes(op->plan) == 2 &&
+               pe_positions_image(arena, &op->positions, op->plan, &x->dim[x->rank - 3], err)) {
+        return err->code;
     }
-    if (op->plan && pe_positions_admit(op->plan, &op->positions, op->real, "positions", err)) {
+    if (op->plan && (args->positions ? pe_positions_admit : pe_positions_admit_default)(
+                        op->plan, &op->positions, op->real, "positions", err)) {
         return err->code;
     }
     if (op->positions.batch) {
@@ -252,7 +280,7 @@ static int apply_fill(struct pe_arena *arena, struct apply *op, struct pe_tensor
     op->size = pe_dtype_size(op->dtype);
     struct pe_operand operand;
     struct pe_operand_rule rule = {.name = "embeddings", .real = op->real};
-    if (rows_read(args, op, err) || scale_read(args, op, err) ||
+    if (rows_read(arena, args, op, err) || scale_read(args, op, err) ||
         pe_operand_read(arena, &operand, x, &rule, err)) {
         return err->code;
     }

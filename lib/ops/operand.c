@@ -216,6 +216,57 @@ void pe_positions_suit(const struct pe_plan *plan, struct pe_positions *position
     }
 }
 
+int pe_positions_lead(struct pe_arena *arena, const struct pe_plan *plan, struct pe_positions *positions,
+                      struct pe_error *err) {
+    const struct pe_encoding *row = pe_plan_row(plan);
+    size_t lead = row->lead ? row->lead(pe_plan_view(plan)) : 0, axes = (size_t)positions->axes;
+    if (err->code || lead == 0 || axes == 1 || !positions->by_rule) { /* the only rule that gives rows */
+        return err->code;
+    }
+    struct pe_tensor list;
+    if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, 2, (size_t[2]){lead + positions->length, axes}, err)) {
+        return pe_error_at(err, "positions");
+    }
+    double *values = list.data;
+    for (size_t i = 0; i < lead * axes; i++) {
+        values[i] = -1;
+    }
+    if (pe_positions_fill(positions, values + lead * axes, err)) {
+        return err->code;
+    }
+    positions->length += lead;
+    positions->list = values;
+    return PE_OK;
+}
+
+/* Height and width in the other order move everything, and all wrongly. */
+static int image_check(const struct pe_plan *plan, const size_t image[2], struct pe_error *err) {
+    const struct pe_encoding *row = pe_plan_row(plan);
+    size_t told[2] = {0};
+    bool fits = true;
+    for (int i = 0; row->grid_size && i < 2; i++) {
+        told[i] = row->grid_size(pe_plan_view(plan), i);
+        fits = fits && (told[i] == 0 || told[i] == image[i]);
+    }
+    return fits ? PE_OK
+                : pe_fail(err, PE_ERR_CONFLICT, "embeddings",
+                          "are images of [%zu, %zu], but the grid of the encoding is [%zu, %zu]", image[0],
+                          image[1], told[0], told[1]);
+}
+
+int pe_positions_image(struct pe_arena *arena, struct pe_positions *out, const struct pe_plan *plan,
+                       const size_t image[2], struct pe_error *err) {
+    const double size[2] = {(double)image[0], (double)image[1]};
+    const struct pe_tensor grid = {
+        .data = (void *)(uintptr_t)size, .dtype = PE_DTYPE_F64, .rank = 1, .dim = {2}};
+    if (image_check(plan, image, err) ||
+        pe_positions_make(arena, out, &(struct pe_positions_rule){.grid = &grid}, err)) {
+        return err->code;
+    }
+    out->by_rule = false; /* they were not asked for */
+    return PE_OK;
+}
+
 struct pe_positions pe_positions_for(const struct pe_plan *plan, const struct pe_positions *given,
                                      size_t batch, size_t length) {
     struct pe_positions positions = *given;

@@ -215,39 +215,6 @@ static int axes_read(struct rotate *op, const struct pe_tensor *x, const char *a
 
 /* ---- Positions ----------------------------------------------------------------------------------------- */
 
-/* Height and width in the other order turn everything, and all wrongly. */
-static int grid_check(const struct rotate *op, size_t columns, struct pe_error *err) {
-    const struct pe_encoding *row = pe_plan_row(op->plan);
-    const size_t image[2] = {op->time.n / columns, columns};
-    size_t told[2] = {0};
-    bool fits = true;
-    for (int i = 0; row->grid_size && i < 2; i++) {
-        told[i] = row->grid_size(pe_plan_view(op->plan), i);
-        fits = fits && (told[i] == 0 || told[i] == image[i]);
-    }
-    return fits ? PE_OK
-                : pe_fail(err, PE_ERR_CONFLICT, "embeddings",
-                          "are images of [%zu, %zu], but the grid of the encoding is [%zu, %zu]", image[0],
-                          image[1], told[0], told[1]);
-}
-
-/* The default positions of an image with two coordinates: rows and columns of its grid. */
-static int grid_make(struct pe_arena *arena, struct rotate *op, size_t columns, struct pe_error *err) {
-    if (grid_check(op, columns, err)) {
-        return err->code;
-    }
-    double *list = pe_arena_array(arena, 2 * op->time.n, sizeof *list, err);
-    if (!list) {
-        return pe_error_at(err, "positions");
-    }
-    for (size_t i = 0; i < op->time.n; i++) {
-        list[2 * i] = (double)(i / columns);
-        list[2 * i + 1] = (double)(i % columns);
-    }
-    op->positions = (struct pe_positions){.length = op->time.n, .axes = 2, .list = list};
-    return PE_OK;
-}
-
 static int positions_read(struct pe_arena *arena, struct rotate *op, const struct pe_apply_args *args,
                           const char *axes, struct pe_error *err) {
     const struct pe_tensor *x = args->embeddings;
@@ -258,8 +225,8 @@ static int positions_read(struct pe_arena *arena, struct rotate *op, const struc
         if (pe_positions_fit(op->plan, &op->positions, batch, op->time.n, "positions", err)) {
             return err->code;
         }
-    } else if (strchr(axes, 'w') && pe_plan_axes(op->plan) == 2 && op->time.n > 0 &&
-               grid_make(arena, op, x->dim[x->rank - 2], err)) {
+    } else if (strchr(axes, 'w') && pe_plan_axes(op->plan) == 2 &&
+               pe_positions_image(arena, &op->positions, op->plan, &x->dim[x->rank - 3], err)) {
         return err->code;
     }
     op->own_positions = op->positions.batch != 0;

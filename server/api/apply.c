@@ -23,15 +23,15 @@ static const struct pe_choice scales[] = {
 static const struct pe_field fields[] = {
     {PE_FIELD(apply_request, encoding), .flags = PE_FIELD_REQUIRED, .doc = "the encoding"},
     {PE_FIELD(apply_request, embeddings), .flags = PE_FIELD_REQUIRED,
-     .shape = "[T, D] or [B, T, D]; rotary: any axes",
+     .shape = "[T, D] or [B, T, D]; images: [h, w, D] or [B, h, w, D]; rotary: any axes",
      .doc = "the token embeddings; rotary: queries or keys"},
     {PE_FIELD(apply_request, positions),
      .doc = "one per token, shared by the batch or [B, T]; default 0..T-1"},
     {PE_FIELD(apply_request, embedding_scale), .choices = scales, .def = "1",
      .doc = "what the embeddings are multiplied by first: a number or sqrt_d_model"},
-    {PE_FIELD(apply_request, axes), .doc = "rotary: a letter for each axis, d last: b batch, t position, h "
-                                           "heads, as bthd or bhtd; or h and w for the "
-                                           "rows and columns of images, as bhwd [td, btd]"},
+    {PE_FIELD(apply_request, axes), .doc = "a letter for each axis, d last: td, btd, or hwd and bhwd for "
+                                           "the rows and columns of images [td, btd]; rotary also h for "
+                                           "heads, as bthd or bhtd"},
     {PE_FIELD(apply_request, inverse), .def = "false", .doc = "rotary: turn back"},
     {PE_FIELD(apply_request, role), .choices = api_roles,
      .doc = "rotary: whether these are queries or keys [query]"},
@@ -44,6 +44,9 @@ static int apply_open(struct task *task, struct pe_error *err) {
     bool placed = pe_field_given(fields, &fields[FIELD_POSITIONS], request);
     struct pe_plan *plan;
     if (task_plan_embeddings(task, &plan, &request->encoding, x, err)) {
+        return err->code;
+    }
+    if (placed && pe_positions_lead(task->arena, plan, &request->positions, err)) {
         return err->code;
     }
     if (placed) {

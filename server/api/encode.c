@@ -224,6 +224,9 @@ static int encode_open(struct task *task, struct pe_error *err) {
         return err->code;
     }
     pe_positions_suit(plan, positions);
+    if (pe_positions_lead(task->arena, plan, positions, err)) {
+        return err->code;
+    }
     task_echo_positions(task, "positions", positions);
     if (pe_plan_encoding(plan)->family == PE_FAMILY_ROTARY) {
         return rotary_open(task, plan, err);
