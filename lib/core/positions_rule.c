@@ -11,14 +11,16 @@
  *     gpt2               c - 1, padding 1     as text generation fills masked positions
  *     bloom              (c - 1) m            padding 0
  *
- * Packed documents count from 0 in each; a grid [h, w] is walked row by row, one coordinate per axis.
+ * Randomised positions (Ruoss et al. 2023) are a sorted sample of a range longer than the sequence. Packed
+ * documents count from 0 in each; a grid [h, w] is walked row by row, one coordinate per axis.
  */
+#include "core/sample.h"
 #include "core/stop.h"
 #include "posenc_fields.h"
 
 #include <math.h>
 
-enum { ROW_START, ROW_STEP, ROW_COUNT, ROW_GRID, ROW_MASK, ROW_RULE, ROW_PADDING_IDX, ROW_LENGTHS, ROWS };
+enum { ROW_START, ROW_STEP, ROW_COUNT, ROW_GRID, ROW_MASK, ROW_RULE, ROW_PADDING_IDX, ROW_LENGTHS, ROW_SAMPLE, ROW_SEED, ROWS };
 
 #define GRID_AXES_MAX   8
 #define PADDING_IDX_MAX 2147483647.0
@@ -50,6 +52,10 @@ const struct pe_field pe_positions_fields[] = {
                          .def = "1", .doc = "position of padding under the rules roberta and fairseq"},
     [ROW_LENGTHS] = {PE_FIELD(pe_positions_rule, lengths), .flags = PE_FIELD_NUMBERS, .shape = "[N]",
                      .doc = "lengths of documents packed one after the other: each counts from 0"},
+    [ROW_SAMPLE] = {PE_FIELD(pe_positions_rule, sample), .flags = PE_FIELD_NUMBERS, .shape = "[T, L]",
+                    .doc = "randomised positions: T different whole numbers from 0 to L-1, in order"},
+    [ROW_SEED] = {PE_FIELD(pe_positions_rule, seed), .min = 0, .max = PE_POSITION_MAX, .def = "0",
+                  .doc = "of sample: another seed, other positions"},
 };
 const size_t pe_positions_n_fields = PE_COUNT(pe_positions_fields);
 
@@ -59,7 +65,7 @@ static bool given(const struct pe_positions_rule *rule, unsigned row) {
     return rule->given >> row & 1;
 }
 
-/* Which of the four ways was used: the row that stands for it. */
+/* Which of the ways was used: the row that stands for it. */
 static int way_find(const struct pe_positions_rule *rule, int *way, struct pe_error *err) {
     const struct {
         int row;
@@ -69,6 +75,7 @@ static int way_find(const struct pe_positions_rule *rule, int *way, struct pe_er
         {ROW_GRID, rule->grid != NULL},
         {ROW_MASK, rule->mask || given(rule, ROW_RULE) || given(rule, ROW_PADDING_IDX)},
         {ROW_LENGTHS, rule->lengths != NULL},
+        {ROW_SAMPLE, rule->sample || given(rule, ROW_SEED)},
     };
     const char *first = NULL;
     for (size_t i = 0; i < PE_COUNT(ways); i++) {
@@ -78,13 +85,13 @@ static int way_find(const struct pe_positions_rule *rule, int *way, struct pe_er
         const char *name = pe_positions_fields[ways[i].row].name;
         if (first) {
             return pe_fail(err, PE_ERR_CONFLICT, name,
-                           "got %s and %s, allowed is one of count, grid, mask and lengths", first, name);
+                           "got %s and %s, allowed is one of count, grid, mask, lengths and sample", first, name);
         }
         first = name;
         *way = ways[i].row;
     }
     if (!first) {
-        return pe_fail(err, PE_ERR_MISSING, "", "got none of count, grid, mask and lengths, one is needed");
+        return pe_fail(err, PE_ERR_MISSING, "", "got none of count, grid, mask, lengths and sample, one is needed");
     }
     return PE_OK;
 }
@@ -320,6 +327,34 @@ static int lengths_make(struct pe_arena *arena, struct pe_positions *out, const 
     return PE_OK;
 }
 
+static int sample_make(struct pe_arena *arena, struct pe_positions *out, const struct pe_positions_rule *rule,
+                       struct pe_error *err) {
+    size_t count, below;
+    if (!rule->sample) {
+        return pe_fail(err, PE_ERR_MISSING, "sample", "got seed without sample");
+    }
+    if (list_check(rule->sample, "sample", err)) {
+        return err->code;
+    }
+    if (rule->sample->dim[0] != 2) {
+        return pe_fail(err, PE_ERR_SHAPE, "sample", "got %zu numbers, allowed are two: how many, and below what",
+                       rule->sample->dim[0]);
+    }
+    if (size_read(rule->sample, 0, "sample", &count, err) || size_read(rule->sample, 1, "sample", &below, err)) {
+        return err->code;
+    }
+    if (count > below) {
+        return pe_fail(err, PE_ERR_RANGE, "sample[0]", "got %zu, there are no more than %zu numbers below %zu",
+                       count, below, below);
+    }
+    double *list = pe_sample(arena, count, below, (uint64_t)(given(rule, ROW_SEED) ? rule->seed : 0), err);
+    if (!list) {
+        return pe_error_at(err, "sample");
+    }
+    *out = (struct pe_positions){.length = count, .axes = 1, .list = list, .by_rule = true};
+    return PE_OK;
+}
+
 int pe_positions_make(struct pe_arena *arena, struct pe_positions *out, const struct pe_positions_rule *rule,
                       struct pe_error *err) {
     int way = ROWS;
@@ -333,6 +368,8 @@ int pe_positions_make(struct pe_arena *arena, struct pe_positions *out, const st
         return mask_make(arena, out, rule, err);
     case ROW_LENGTHS:
         return lengths_make(arena, out, rule->lengths, err);
+    case ROW_SAMPLE:
+        return sample_make(arena, out, rule, err);
     default:
         return range_make(out, rule, err);
     }

@@ -12,6 +12,9 @@
     ROW(pe_naive)                                                                                            \
     ROW(pe_sinusoidal)                                                                                       \
     ROW(pe_sinusoidal_nd)                                                                                    \
+    ROW(pe_fourier)                                                                                          \
+    ROW(pe_time2vec)                                                                                         \
+    ROW(pe_timestep)                                                                                         \
     ROW(pe_learned)                                                                                          \
     ROW(pe_random)                                                                                           \
     ROW(pe_rope)                                                                                             \

@@ -16,7 +16,7 @@
  *     t2t                the first    halves         blocks of 2*floor(D/2n), then zeros
  *
  * MAE's code calls the first half h, and fills it with columns. DETR's normalize divides by the size of the
- * grid: x = (p + start)/(size + eps)*scale; its positions count from 1 (start).
+ * grid: x = (p + start)/(size + eps)*full_scale; its positions count from 1 (start).
  *
  * Tokens of a grid are in row-major order whatever the axes' order in the vector: that the two are confused is
  * the usual fault on grids that are not square. Before them may stand cls_rows class tokens, rows of zeros:
@@ -38,7 +38,7 @@ struct nd {
     double base;
     int64_t cls_rows;
     bool normalize;
-    double start, eps, scale;
+    double start, eps, full_scale;
     struct pe_ints grid;
 };
 
@@ -86,7 +86,7 @@ enum {
     FIELD_NORMALIZE,
     FIELD_START,
     FIELD_EPS,
-    FIELD_SCALE,
+    FIELD_FULL_SCALE,
     FIELD_GRID
 };
 
@@ -108,11 +108,12 @@ static const struct pe_field fields[] = {
                                "all -1, with which one can be asked for as well."},
     [FIELD_NORMALIZE] = {PE_FIELD(nd, normalize), .def = "false",
                          .doc = "Coordinates are divided by the size of the grid, as DETR does: "
-                                "(p + start)/(size + eps)*scale."},
+                                "(p + start)/(size + eps)*full_scale."},
     [FIELD_START] = {PE_FIELD(nd, start), .min = -PE_POSITION_MAX, .max = PE_POSITION_MAX, .def = "0",
                      .doc = "Added to all coordinates: 1 for DETR, which counts from 1."},
     [FIELD_EPS] = {PE_FIELD(nd, eps), .min = 0, .max = 1, .doc = "Of normalize [1e-6]."},
-    [FIELD_SCALE] = {PE_FIELD(nd, scale), .min = 0, .max = 1e9, .flags = PE_FIELD_OPEN_MIN,
+    [FIELD_FULL_SCALE] = {PE_FIELD(nd, full_scale), .min = 0, .max = 1e9, .flags = PE_FIELD_OPEN_MIN,
+                     .alias = "scale",
                      .doc = "Of normalize [2*pi, exactly]."},
     [FIELD_GRID] = {PE_FIELD(nd, grid), .min = 1, .max = 16777216,
                     .doc = "Size of each axis, as [height, width], for normalize."},
@@ -136,7 +137,7 @@ static size_t pairs_of(const struct nd *nd) {
 }
 
 static int check_normalize(const struct nd *nd, struct pe_error *err) {
-    static const int of_it[] = {FIELD_EPS, FIELD_SCALE, FIELD_GRID};
+    static const int of_it[] = {FIELD_EPS, FIELD_FULL_SCALE, FIELD_GRID};
     for (size_t i = 0; i < PE_COUNT(of_it) && !nd->normalize; i++) {
         if (given(nd, of_it[i])) {
             return pe_fail(err, PE_ERR_CONFLICT, fields[of_it[i]].name, "is for normalize=true");
@@ -196,10 +197,10 @@ static struct pe_wide first_turns(const struct nd *nd, int axis) {
     if (!nd->normalize) {
         return turns;
     }
-    struct pe_wide scale = pe_wide_of(nd->scale), size = pe_wide_of((double)nd->grid.v[axis]),
+    struct pe_wide scale = pe_wide_of(nd->full_scale), size = pe_wide_of((double)nd->grid.v[axis]),
                    eps = pe_wide_of(nd->eps);
     pe_wide_mul(&turns, &turns, &scale);
-    if (!given(nd, FIELD_SCALE)) {
+    if (!given(nd, FIELD_FULL_SCALE)) {
         turns = pe_wide_of(1);
     }
     pe_wide_add(&size, &size, &eps);

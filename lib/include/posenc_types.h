@@ -183,10 +183,11 @@ struct pe_positions {
     int axes;      /* coordinates of one position, usually 1 */
     const double *list;
     double start, step;
-    bool by_rule; /* made by a rule (mask, lengths, grid): a reply says which they were */
+    bool by_rule; /* made by a rule (mask, lengths, grid, sample): a reply says which they were */
 };
 
-/* How positions were described: a range, a grid, a mask with a rule, lengths of packed documents. */
+/* How positions were described: a range, a grid, a mask with a rule, lengths of packed documents, a
+ * sample. */
 struct pe_positions_rule {
     uint64_t given; /* see posenc_fields.h */
     double start, step;
@@ -196,6 +197,8 @@ struct pe_positions_rule {
     int rule;                        /* enum pe_position_rule */
     int64_t padding_idx;             /* for roberta and fairseq; default 1 */
     const struct pe_tensor *lengths; /* [N] lengths of the documents packed one after the other */
+    const struct pe_tensor *sample;  /* [2], T and L: T of the whole numbers below L, in order */
+    int64_t seed;                    /* of sample */
 };
 
 enum pe_position_rule {

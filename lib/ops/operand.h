@@ -42,6 +42,9 @@ double pe_encoding_row_ns(const struct pe_plan *plan);
  * where only [B, T] fits. */
 struct pe_positions pe_positions_for(const struct pe_plan *plan, const struct pe_positions *given,
                                      size_t batch, size_t length);
+/* The positions of an image [rows, columns], row by row, where the encoding takes two coordinates. */
+int pe_positions_image(struct pe_arena *arena, struct pe_positions *out, const struct pe_plan *plan,
+                       const size_t image[2], struct pe_error *err);
 /* The positions for n rows [batch, length]: PE_ERR_SHAPE at `field` otherwise. batch 0: no such axis. The
  * plan, which may be NULL, tells how many coordinates the message speaks of. */
 int pe_positions_fit(const struct pe_plan *plan, const struct pe_positions *positions, size_t batch,

@@ -8,9 +8,9 @@
 struct positions_request {
     uint64_t given;
     struct pe_positions positions;
-    const struct pe_tensor *mask, *lengths, *grid;
+    const struct pe_tensor *mask, *lengths, *grid, *sample;
     int rule;
-    int64_t padding_idx;
+    int64_t padding_idx, seed;
 };
 
 static const struct pe_choice rules[] = {
@@ -34,6 +34,9 @@ static const struct pe_field fields[] = {
     {PE_FIELD(positions_request, rule), .choices = rules, .doc = "how a mask becomes positions"},
     {PE_FIELD(positions_request, padding_idx), .min = 0, .max = PE_POSITION_MAX, .def = "1",
      .doc = "of the rules roberta and fairseq"},
+    {PE_FIELD(positions_request, sample), .flags = PE_FIELD_NUMBERS, .shape = "[T, L]",
+     .doc = "T different whole numbers from 0 to L-1, in order"},
+    {PE_FIELD(positions_request, seed), .min = 0, .max = PE_POSITION_MAX, .def = "0", .doc = "of sample"},
 };
 
 /* The flat spelling as the rule's struct; `given` by the order of pe_positions_fields. */
@@ -51,6 +54,8 @@ static int make_flat(struct task *task, struct positions_request *request, struc
     rule.grid = request->grid;
     rule.rule = request->rule;
     rule.padding_idx = request->padding_idx;
+    rule.sample = request->sample;
+    rule.seed = request->seed;
     return pe_positions_make(task->arena, &request->positions, &rule, err);
 }
 
@@ -60,10 +65,10 @@ static int positions_open(struct task *task, struct pe_error *err) {
     bool flat = (request->given & ~(uint64_t)1) != 0;
     if (!nested && !flat) {
         return pe_fail(err, PE_ERR_MISSING, "positions",
-                       "is required, or one of mask with rule, lengths and grid");
+                       "is required, or one of mask with rule, lengths, grid and sample");
     }
     if (nested && flat) {
-        return pe_fail(err, PE_ERR_CONFLICT, "positions", "is given beside mask, lengths, grid or rule");
+        return pe_fail(err, PE_ERR_CONFLICT, "positions", "is given beside mask, lengths, grid, sample or rule");
     }
     if (!nested && make_flat(task, request, err)) {
         return err->code;
@@ -88,7 +93,7 @@ static int positions_open(struct task *task, struct pe_error *err) {
 
 const struct api_op api_positions = {
     .name = "positions",
-    .doc = "The positions that a mask, lengths of packed documents, a grid or a range stand for.",
+    .doc = "The positions that a mask, lengths of packed documents, a grid, a sample or a range stand for.",
     .get = "GET /v1/positions",
     .post = "POST /v1/positions",
     .brief = true,

@@ -7,16 +7,20 @@
 #include "unit/call_run.h"
 #include "unit/suites.h"
 
+#include "ops/operand.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_VARIANTS 400
 #define ROWS         49 /* of the loaded table: a square, which a grid may be of */
+#define MAX_WIDTH    64
 
 struct variant {
     const struct pe_encoding_info *info;
-    int width;       /* of vectors, where it can be chosen */
+    int width;       /* of vectors */
+    int axes;        /* coordinates of a position, where the vectors are added */
     char query[200]; /* "type=sinusoidal&d_model=6&layout=halves" */
 };
 static struct variant variants[MAX_VARIANTS];
@@ -72,7 +76,7 @@ static void query_add_required(struct variant *v, const struct pe_field *row, co
 }
 
 /* A plan of it, as far as the library alone goes: tables keep their names. Returns the code of the error. */
-static int plan_try(const struct variant *v, struct pe_error *err) {
+static int plan_try(struct variant *v, struct pe_error *err) {
     struct pe_spec spec;
     struct pe_plan *plan = NULL;
     struct pe_arena *own = pe_arena_open(1 << 20, NULL, err);
@@ -86,6 +90,10 @@ static int plan_try(const struct variant *v, struct pe_error *err) {
         bad = pe_spec_set(own, &spec, pair, value + 1, err) != PE_OK;
     }
     bad = bad || pe_plan_open(&plan, &spec, err) != PE_OK;
+    if (!bad && v->info->family == PE_FAMILY_ABSOLUTE) {
+        v->width = (int)pe_plan_width(plan);
+        v->axes = pe_plan_axes(plan);
+    }
     pe_plan_close(plan);
     pe_arena_close(own);
     return err->code;
@@ -126,7 +134,7 @@ static void variant_add(const struct pe_encoding_info *info, int width, const ch
     }
     struct variant *v = &variants[n_variants++];
     bool has_width = false;
-    *v = (struct variant){.info = info};
+    *v = (struct variant){.info = info, .axes = 1};
     for (size_t i = 0; i < info->n_fields; i++) {
         has_width = has_width || (info->fields[i].flags & PE_FIELD_WIDTH);
     }
@@ -137,13 +145,17 @@ static void variant_add(const struct pe_encoding_info *info, int width, const ch
     }
     variant_complete(v, name);
     if (name) {
+        const struct pe_field *row = pe_field_find(info->fields, info->n_fields, name);
         query_add(v, name, value);
+        if ((row->flags & PE_FIELD_REQUIRED) || row->kind == PE_KIND_BOOL) { /* it may need others */
+            variant_complete(v, NULL);
+        }
     }
 }
 
 /* A choice that need not be made and has no default says how something else is taken, which is not there:
  * then there is no such variant. */
-static bool stands_alone(const struct variant *v, const struct pe_field *row) {
+static bool stands_alone(struct variant *v, const struct pe_field *row) {
     if (row->def || (row->flags & PE_FIELD_REQUIRED)) {
         return true;
     }
@@ -151,8 +163,14 @@ static bool stands_alone(const struct variant *v, const struct pe_field *row) {
     return plan_try(v, &err) != PE_ERR_MISSING;
 }
 
+/* A parameter that another choice would need is refused with this one: then there is no such variant, either. */
+static bool goes_together(struct variant *v) {
+    struct pe_error err = {0};
+    return plan_try(v, &err) != PE_ERR_CONFLICT;
+}
+
 static void variants_make(void) {
-    static const int widths[] = {6, 7};
+    static const int widths[] = {12, 7}; /* one that pairs of two and of three axes divide */
     for (size_t e = 0; e < pe_encoding_count(); e++) {
         const struct pe_encoding_info *info = pe_encoding_at(e);
         for (size_t w = 0; w < PE_COUNT(widths); w++) {
@@ -161,10 +179,12 @@ static void variants_make(void) {
                 const struct pe_field *row = &info->fields[i];
                 for (const struct pe_choice *c = row->choices; c && c->name; c++) {
                     variant_add(info, widths[w], row->name, c->name);
-                    n_variants -= !stands_alone(&variants[n_variants - 1], row);
+                    n_variants -= !stands_alone(&variants[n_variants - 1], row) ||
+                                  !goes_together(&variants[n_variants - 1]);
                 }
                 for (int yes = 0; row->kind == PE_KIND_BOOL && yes < 2; yes++) {
                     variant_add(info, widths[w], row->name, yes ? "true" : "false");
+                    n_variants -= !goes_together(&variants[n_variants - 1]);
                 }
             }
         }
@@ -195,6 +215,19 @@ static bool turns(const struct variant *v) {
     return v->info->family == PE_FAMILY_ROTARY;
 }
 
+/* Positions with the coordinates that it takes, the first of them as given, in `text` [200]. */
+static const char *places(const struct variant *v, const char *positions, char *text) {
+    size_t at = 0;
+    for (const char *c = positions; *c; c++) {
+        size_t digits = v->axes > 1 ? strspn(c, "0123456789") : 0;
+        at += (size_t)(digits ? snprintf(text + at, 200 - at, "[%.*s,1%s]", (int)digits, c,
+                                         v->axes > 2 ? ",2" : "")
+                              : snprintf(text + at, 200 - at, "%c", *c));
+        c += digits ? digits - 1 : 0;
+    }
+    return text;
+}
+
 static const char *width_field(const struct variant *v) {
     for (size_t i = 0; i < v->info->n_fields; i++) {
         if (v->info->fields[i].flags & PE_FIELD_WIDTH) {
@@ -207,9 +240,9 @@ static const char *width_field(const struct variant *v) {
 /* float32 vectors [rows, width] of positions, for rotary types their angles in the form of one table; NULL
  * where this width is refused, which must name it. */
 static float *vectors_of(const struct variant *v, const char *positions, size_t rows) {
-    char more[200], field[80];
+    char more[300], field[80], text[200];
     snprintf(field, sizeof field, "encoding.%s", width_field(v));
-    snprintf(more, sizeof more, "&positions=%s&format=raw%s", positions, turns(v) ? "&trig_form=packed" : "");
+    snprintf(more, sizeof more, "&positions=%s&format=raw%s", places(v, positions, text), turns(v) ? "&trig_form=packed" : "");
     struct call_try try = call_of("GET /v1/encode", v, more, NULL);
     float *out = NULL;
     if (try.status == 400) {
@@ -236,7 +269,7 @@ START_TEST(vectors_are_finite_and_rows_independent) {
         call_end(&try);
         return;
     }
-    float *all = vectors_of(v, "0:7", 7), *again = vectors_of(v, "0:7", 7),
+    float *all = vectors_of(v, "[0,1,2,3,4,5,6]", 7), *again = vectors_of(v, "[0,1,2,3,4,5,6]", 7),
           *batch = vectors_of(v, "[[5,5,3,2,1],[0,6,1,4,3]]", 10); /* too many to be coordinates */
     if (!all) {
         return;
@@ -263,8 +296,8 @@ START_TEST(apply_adds_the_vectors) {
     if (!can(v, PE_CAN_APPLY) || turns(v)) { /* the others are in check_rotary.c */
         return;
     }
-    char shape[40], more[240];
-    float x[3][7], *pe = can(v, PE_CAN_ENCODE) ? vectors_of(v, "0:3", 3) : calloc(21, sizeof *pe);
+    char shape[40], text[200];
+    float x[3][MAX_WIDTH], *pe = can(v, PE_CAN_ENCODE) ? vectors_of(v, "[0,1,2]", 3) : calloc(PE_COUNT(x) * MAX_WIDTH, sizeof *pe);
     size_t n = 3 * (size_t)v->width;
     if (!pe) {
         return;
@@ -273,9 +306,8 @@ START_TEST(apply_adds_the_vectors) {
         ((float *)x)[i] = (float)i * 0.3F - 2;
     }
     snprintf(shape, sizeof shape, "3,%d", v->width);
-    snprintf(more, sizeof more, "/v1/apply?%s", v->query);
-    char request[400];
-    snprintf(request, sizeof request, "POST %s", more);
+    char request[600];
+    snprintf(request, sizeof request, "POST /v1/apply?%s&positions=%s", v->query, places(v, "[0,1,2]", text));
     struct call_try try = {.request = request,
                            .body = x,
                            .body_n = n * sizeof(float),
@@ -298,7 +330,7 @@ START_TEST(nothing_gives_nothing) {
     const struct variant *v = &variants[_i];
     char wanted[100], body[100];
     if (can(v, PE_CAN_ENCODE)) {
-        float *none = vectors_of(v, "0:0", 0);
+        float *none = vectors_of(v, "[]", 0);
         if (!none) {
             return;
         }
@@ -319,15 +351,17 @@ END_TEST
 /* What is echoed is the encoding: posted again it is echoed alike, and gives the same bytes. */
 START_TEST(echo_binds_back) {
     const struct variant *v = &variants[_i];
+    char more[240], text[200];
     if (!can(v, PE_CAN_ENCODE)) {
         return;
     }
-    struct call_try first = call_of("GET /v1/encode", v, "&positions=0:3", NULL);
+    snprintf(more, sizeof more, "&positions=%s", places(v, "[0,1,2]", text));
+    struct call_try first = call_of("GET /v1/encode", v, more, NULL);
     if (first.status == 200) {
         char *echo =
             json_dumps(json_object_get(first.json, "encoding"), JSON_COMPACT | JSON_REAL_PRECISION(17));
         char body[1000];
-        snprintf(body, sizeof body, "{\"encoding\":%s,\"positions\":[0,1,2]}", echo);
+        snprintf(body, sizeof body, "{\"encoding\":%s,\"positions\":%s}", echo, text);
         struct call_try again = {.request = "POST /v1/encode", .body = body};
         call_try(&ground, &again);
         ck_assert_str_eq(again.reply, first.reply);
