@@ -20,7 +20,19 @@
 
 #include <math.h>
 
-enum { ROW_START, ROW_STEP, ROW_COUNT, ROW_GRID, ROW_MASK, ROW_RULE, ROW_PADDING_IDX, ROW_LENGTHS, ROW_SAMPLE, ROW_SEED, ROWS };
+enum {
+    ROW_START,
+    ROW_STEP,
+    ROW_COUNT,
+    ROW_GRID,
+    ROW_MASK,
+    ROW_RULE,
+    ROW_PADDING_IDX,
+    ROW_LENGTHS,
+    ROW_SAMPLE,
+    ROW_SEED,
+    ROWS
+};
 
 #define GRID_AXES_MAX   8
 #define PADDING_IDX_MAX 2147483647.0
@@ -85,13 +97,15 @@ static int way_find(const struct pe_positions_rule *rule, int *way, struct pe_er
         const char *name = pe_positions_fields[ways[i].row].name;
         if (first) {
             return pe_fail(err, PE_ERR_CONFLICT, name,
-                           "got %s and %s, allowed is one of count, grid, mask, lengths and sample", first, name);
+                           "got %s and %s, allowed is one of count, grid, mask, lengths and sample", first,
+                           name);
         }
         first = name;
         *way = ways[i].row;
     }
     if (!first) {
-        return pe_fail(err, PE_ERR_MISSING, "", "got none of count, grid, mask, lengths and sample, one is needed");
+        return pe_fail(err, PE_ERR_MISSING, "",
+                       "got none of count, grid, mask, lengths and sample, one is needed");
     }
     return PE_OK;
 }
@@ -337,15 +351,16 @@ static int sample_make(struct pe_arena *arena, struct pe_positions *out, const s
         return err->code;
     }
     if (rule->sample->dim[0] != 2) {
-        return pe_fail(err, PE_ERR_SHAPE, "sample", "got %zu numbers, allowed are two: how many, and below what",
-                       rule->sample->dim[0]);
+        return pe_fail(err, PE_ERR_SHAPE, "sample",
+                       "got %zu numbers, allowed are two: how many, and below what", rule->sample->dim[0]);
     }
-    if (size_read(rule->sample, 0, "sample", &count, err) || size_read(rule->sample, 1, "sample", &below, err)) {
+    if (size_read(rule->sample, 0, "sample", &count, err) ||
+        size_read(rule->sample, 1, "sample", &below, err)) {
         return err->code;
     }
     if (count > below) {
-        return pe_fail(err, PE_ERR_RANGE, "sample[0]", "got %zu, there are no more than %zu numbers below %zu",
-                       count, below, below);
+        return pe_fail(err, PE_ERR_RANGE, "sample[0]",
+                       "got %zu, there are no more than %zu numbers below %zu", count, below, below);
     }
     double *list = pe_sample(arena, count, below, (uint64_t)(given(rule, ROW_SEED) ? rule->seed : 0), err);
     if (!list) {

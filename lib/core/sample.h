@@ -7,8 +7,8 @@
 
 #include "posenc.h"
 
-/* ARENA [count]: so many different whole numbers from 0 to below-1, ascending; every set of them is as likely.
- * count <= below <= 2^53. NULL on failure. */
+/* ARENA [count]: so many different whole numbers from 0 to below-1, ascending; every set of them is as
+ * likely. count <= below <= 2^53. NULL on failure. */
 double *pe_sample(struct pe_arena *arena, size_t count, size_t below, uint64_t seed, struct pe_error *err);
 
 #endif

@@ -2,12 +2,11 @@
  *
  * Fourier features of real coordinates p [n], where sinusoids are of positions in a sequence:
  *
- *     nerf       for k = 0..L-1 in turn: sin(2^k c p) of all axes, cos(2^k c p) of all; c = pi as the paper has
- *                it (Mildenhall et al. 2020), or 1 as its code does (bmild/nerf #12)
- *     periods    the same with 2*pi*p/P_k: of real timestamps, with the periods given (a day, a week, a year),
- *                or geometric from min_period to max_period
- *     gaussian   cos(2 pi B p) [m], then sin(2 pi B p) [m]; B [m, n] is posted, or sigma times normal numbers
- *                from a seed (Tancik et al. 2020; their demo has sines first, which is `order`)
+ *     nerf       for k = 0..L-1 in turn: sin(2^k c p) of all axes, cos(2^k c p) of all; c = pi as the paper
+ * has it (Mildenhall et al. 2020), or 1 as its code does (bmild/nerf #12) periods    the same with
+ * 2*pi*p/P_k: of real timestamps, with the periods given (a day, a week, a year), or geometric from
+ * min_period to max_period gaussian   cos(2 pi B p) [m], then sin(2 pi B p) [m]; B [m, n] is posted, or sigma
+ * times normal numbers from a seed (Tancik et al. 2020; their demo has sines first, which is `order`)
  *
  * include_input puts p itself in front, as NeRF's code does. A position times 2^k is exact, so one frequency
  * serves all k; above 2^53, where pe_place_of ends, whole turns of pi are taken off (a double that large is
@@ -43,9 +42,10 @@ static const struct pe_choice features[] = {
     {"periods", FEATURES_PERIODS, "given or geometric periods: real timestamps"},
     {"gaussian", FEATURES_GAUSSIAN, "random frequencies: Tancik et al."},
     {NULL, 0, NULL}};
-static const struct pe_choice orders[] = {{"cos_sin", ORDER_COS_SIN, "cosines first: Tancik et al., the paper"},
-                                          {"sin_cos", ORDER_SIN_COS, "sines first: their demo"},
-                                          {NULL, 0, NULL}};
+static const struct pe_choice orders[] = {
+    {"cos_sin", ORDER_COS_SIN, "cosines first: Tancik et al., the paper"},
+    {"sin_cos", ORDER_SIN_COS, "sines first: their demo"},
+    {NULL, 0, NULL}};
 
 enum {
     FIELD_FEATURES,
@@ -169,7 +169,8 @@ static int check_periods(const struct fourier *fourier, struct pe_error *err) {
                        "is missing: periods, or min_period and max_period");
     }
     if (periods && (least || most)) {
-        return pe_fail(err, PE_ERR_CONFLICT, "periods", "is given, and so are geometric ones: give one of them");
+        return pe_fail(err, PE_ERR_CONFLICT, "periods",
+                       "is given, and so are geometric ones: give one of them");
     }
     if (periods && (periods->rank != 1 || periods->dim[0] < 1 || periods->dim[0] > MAX_FREQUENCIES)) {
         return pe_fail(err, PE_ERR_SHAPE, "periods", "has shape %s, allowed is a list of 1 to %d numbers",
@@ -211,8 +212,7 @@ static int check_gaussian(const struct fourier *fourier, struct pe_error *err) {
 
 static int check(const void *params, struct pe_error *err) {
     const struct fourier *fourier = params;
-    if (check_used(fourier, err) ||
-        (fourier->features == FEATURES_PERIODS && check_periods(fourier, err)) ||
+    if (check_used(fourier, err) || (fourier->features == FEATURES_PERIODS && check_periods(fourier, err)) ||
         (fourier->features == FEATURES_GAUSSIAN && check_gaussian(fourier, err))) {
         return err->code;
     }
@@ -226,8 +226,7 @@ static size_t pair_axes(const struct fourier *fourier) {
 
 static size_t width(const void *params) {
     const struct fourier *fourier = params;
-    return 2 * n_of(fourier) * pair_axes(fourier) +
-           (fourier->include_input ? (size_t)fourier->n_axes : 0);
+    return 2 * n_of(fourier) * pair_axes(fourier) + (fourier->include_input ? (size_t)fourier->n_axes : 0);
 }
 
 static size_t plan_bytes(const void *params) {
@@ -311,7 +310,8 @@ static int admit(const struct pe_plan_view *view, const struct pe_positions *pos
     if (positions->axes == wanted || positions->length == 0) {
         return PE_OK;
     }
-    return pe_fail(err, PE_ERR_SHAPE, "", "have %d coordinates each, but n_axes is %d", positions->axes, wanted);
+    return pe_fail(err, PE_ERR_SHAPE, "", "have %d coordinates each, but n_axes is %d", positions->axes,
+                   wanted);
 }
 
 static int fits(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
@@ -389,9 +389,8 @@ static void encode_gaussian(const struct pe_plan_view *view, const double *posit
         }
         char *first = row + i * size, *second = row + (plan->n + i) * size;
         pe_angle_write(&sum, dtype,
-                       &(struct pe_phase_out){.sin = cos_first ? second : first,
-                                              .cos = cos_first ? first : second,
-                                              .step = 1});
+                       &(struct pe_phase_out){
+                           .sin = cos_first ? second : first, .cos = cos_first ? first : second, .step = 1});
     }
 }
 
@@ -406,7 +405,8 @@ static void encode(const struct pe_plan_view *view, const double *positions, siz
             pe_dtype_store(dtype, position, n_axes, row);
             row += n_axes * size;
         }
-        (fourier->features == FEATURES_GAUSSIAN ? encode_gaussian : encode_ladder)(view, position, dtype, row);
+        (fourier->features == FEATURES_GAUSSIAN ? encode_gaussian : encode_ladder)(view, position, dtype,
+                                                                                   row);
     }
 }
 
@@ -423,8 +423,9 @@ static double row_cost_ns(const struct pe_plan_view *view) {
 const struct pe_encoding pe_fourier = {
     .info = {.type = "fourier",
              .title = "Fourier features",
-             .doc = "Sines and cosines of real coordinates: NeRF's powers of two, Gaussian random features, and "
-                    "periods that are chosen, for timestamps.",
+             .doc =
+                 "Sines and cosines of real coordinates: NeRF's powers of two, Gaussian random features, and "
+                 "periods that are chosen, for timestamps.",
              .reference = "Mildenhall et al. 2020, NeRF; Tancik et al. 2020, Fourier Features",
              .family = PE_FAMILY_ABSOLUTE,
              .params_size = sizeof(struct fourier),

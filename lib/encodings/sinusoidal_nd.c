@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sinusoids of positions with n axes, for images and volumes: each axis has a block of its own. With m pairs to
- * an axis, coordinate x of an axis and i < m,
+ * Sinusoids of positions with n axes, for images and volumes: each axis has a block of its own. With m pairs
+ * to an axis, coordinate x of an axis and i < m,
  *
- *     sin(x * omega_i), cos(x * omega_i),     omega_i = base^(-i/m), or base^(-i/(m-1)) as tensor2tensor has it
+ *     sin(x * omega_i), cos(x * omega_i),     omega_i = base^(-i/m), or base^(-i/(m-1)) as tensor2tensor has
+ * it
  *
- * Projects differ in which axis comes first, in the layout, and in what a width means that 2n does not divide:
+ * Projects differ in which axis comes first, in the layout, and in what a width means that 2n does not
+ * divide:
  *
  *                        first axis   layout                               width D
  *     mae                the last     halves: [sin w|cos w|sin h|cos h]    a multiple of 2n
@@ -18,9 +20,9 @@
  * MAE's code calls the first half h, and fills it with columns. DETR's normalize divides by the size of the
  * grid: x = (p + start)/(size + eps)*full_scale; its positions count from 1 (start).
  *
- * Tokens of a grid are in row-major order whatever the axes' order in the vector: that the two are confused is
- * the usual fault on grids that are not square. Before them may stand cls_rows class tokens, rows of zeros:
- * all coordinates of their position are -1.
+ * Tokens of a grid are in row-major order whatever the axes' order in the vector: that the two are confused
+ * is the usual fault on grids that are not square. Before them may stand cls_rows class tokens, rows of
+ * zeros: all coordinates of their position are -1.
  */
 #include "core/ladder.h"
 #include "encodings/encoding.h"
@@ -53,7 +55,8 @@ static const struct pe_choice combines[] = {
     {"detr", COMBINE_DETR, "DETR's PositionEmbeddingSine: rows first, interleaved"},
     {"tatp22", COMBINE_TATP22,
      "tatp22/multidim-positional-encoding: interleaved blocks of 2*ceil(d_model/2n), cut to d_model"},
-    {"t2t", COMBINE_T2T, "tensor2tensor's add_timing_signal_nd: the last frequency is 1/base, zeros at the end"},
+    {"t2t", COMBINE_T2T,
+     "tensor2tensor's add_timing_signal_nd: the last frequency is 1/base, zeros at the end"},
     {NULL, 0, NULL}};
 static const struct pe_choice orders[] = {{"first_axis_first", ORDER_FIRST, "rows before columns"},
                                           {"last_axis_first", ORDER_LAST, "columns before rows"},
@@ -94,7 +97,8 @@ static const struct pe_field fields[] = {
     [FIELD_D_MODEL] = {PE_FIELD(nd, d_model), .min = 1, .max = 65536,
                        .flags = PE_FIELD_REQUIRED | PE_FIELD_WIDTH, .doc = "Width of a vector."},
     [FIELD_COMBINE] = {PE_FIELD(nd, combine), .choices = combines, .flags = PE_FIELD_REQUIRED,
-                       .doc = "Whose convention: what the width means, and what the next two are by default."},
+                       .doc =
+                           "Whose convention: what the width means, and what the next two are by default."},
     [FIELD_N_AXES] = {PE_FIELD(nd, n_axes), .min = 1, .max = MAX_AXES, .def = "2",
                       .doc = "Coordinates of a position."},
     [FIELD_AXES_ORDER] = {PE_FIELD(nd, axes_order), .choices = orders,
@@ -104,8 +108,9 @@ static const struct pe_field fields[] = {
     [FIELD_BASE] = {PE_FIELD(nd, base), .min = 1, .max = 1e300, .def = "10000",
                     .doc = "Base of the frequencies; also called temperature."},
     [FIELD_CLS_ROWS] = {PE_FIELD(nd, cls_rows), .min = 0, .max = 1024, .def = "0",
-                        .doc = "Class tokens: so many rows of zeros stand before a grid; their coordinates are "
-                               "all -1, with which one can be asked for as well."},
+                        .doc =
+                            "Class tokens: so many rows of zeros stand before a grid; their coordinates are "
+                            "all -1, with which one can be asked for as well."},
     [FIELD_NORMALIZE] = {PE_FIELD(nd, normalize), .def = "false",
                          .doc = "Coordinates are divided by the size of the grid, as DETR does: "
                                 "(p + start)/(size + eps)*full_scale."},
@@ -113,8 +118,7 @@ static const struct pe_field fields[] = {
                      .doc = "Added to all coordinates: 1 for DETR, which counts from 1."},
     [FIELD_EPS] = {PE_FIELD(nd, eps), .min = 0, .max = 1, .doc = "Of normalize [1e-6]."},
     [FIELD_FULL_SCALE] = {PE_FIELD(nd, full_scale), .min = 0, .max = 1e9, .flags = PE_FIELD_OPEN_MIN,
-                     .alias = "scale",
-                     .doc = "Of normalize [2*pi, exactly]."},
+                          .alias = "scale", .doc = "Of normalize [2*pi, exactly]."},
     [FIELD_GRID] = {PE_FIELD(nd, grid), .min = 1, .max = 16777216,
                     .doc = "Size of each axis, as [height, width], for normalize."},
 };

@@ -6,8 +6,9 @@
  *     t2v(t)[0] = w_0 t + b_0,     t2v(t)[i] = sin(w_i t + b_i)
  *
  * The paper has the linear column first and a sine; several of its copies have it last, or a cosine. w and b
- * are posted in the order of the columns, or made from a seed (tables 0 and 1 of core/cells.h, row c). The sums
- * are exact, so large timestamps, which float32 code cannot tell from their neighbours, keep their phases.
+ * are posted in the order of the columns, or made from a seed (tables 0 and 1 of core/cells.h, row c). The
+ * sums are exact, so large timestamps, which float32 code cannot tell from their neighbours, keep their
+ * phases.
  */
 #include "core/admit.h"
 #include "core/angle.h"
@@ -176,8 +177,9 @@ static double row_cost_ns(const struct pe_plan_view *view) {
 const struct pe_encoding pe_time2vec = {
     .info = {.type = "time2vec",
              .title = "Time2Vec",
-             .doc = "One column linear in time and others periodic in it, with learned frequencies and phases; "
-                    "made from a seed where there is no model.",
+             .doc =
+                 "One column linear in time and others periodic in it, with learned frequencies and phases; "
+                 "made from a seed where there is no model.",
              .reference = "Kazemi et al. 2019, Time2Vec: Learning a Vector Representation of Time",
              .family = PE_FAMILY_ABSOLUTE,
              .params_size = sizeof(struct time2vec),

@@ -3,12 +3,13 @@
  * The embedding of a diffusion model's time, in the words of diffusers' get_timestep_embedding: with
  * h = floor(d_model/2) frequencies,
  *
- *     sin(position_scale * t * omega_i) [h], cos(position_scale * t * omega_i) [h], a zero where d_model is odd
- *     omega_i = max_period^(-i/(h - downscale_freq_shift)), omega_0 = 1 always
+ *     sin(position_scale * t * omega_i) [h], cos(position_scale * t * omega_i) [h], a zero where d_model is
+ * odd omega_i = max_period^(-i/(h - downscale_freq_shift)), omega_0 = 1 always
  *
- * position_scale is called scale there; flip_sin_to_cos puts the cosines first. DDPM: shift 1, sines first. GLIDE, DiT, ADM: shift 0, cosines first,
- * as Stable Diffusion. A time in [0, 1] moves hardly any column of a ladder down to 1/10000: then position_scale is 1000
- * (SiT, REPA), or the model sees nearly the same vector at all times.
+ * position_scale is called scale there; flip_sin_to_cos puts the cosines first. DDPM: shift 1, sines first.
+ * GLIDE, DiT, ADM: shift 0, cosines first, as Stable Diffusion. A time in [0, 1] moves hardly any column of a
+ * ladder down to 1/10000: then position_scale is 1000 (SiT, REPA), or the model sees nearly the same vector
+ * at all times.
  *
  * It is `sinusoidal` under other names, but for shifts that it has not: these names are what the settings of
  * such models have.
@@ -53,7 +54,8 @@ static int check(const void *params, struct pe_error *err) {
     const struct timestep *timestep = params;
     int64_t half = timestep->d_model / 2;
     if (timestep->position_scale == 0) {
-        return pe_fail(err, PE_ERR_RANGE, "position_scale", "is 0, must not be: every time would be the same");
+        return pe_fail(err, PE_ERR_RANGE, "position_scale",
+                       "is 0, must not be: every time would be the same");
     }
     if (half > 1 && timestep->downscale_freq_shift >= half) {
         return pe_fail(err, PE_ERR_RANGE, "downscale_freq_shift",

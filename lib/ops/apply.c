@@ -174,9 +174,10 @@ static int axes_check(const struct pe_apply_args *args, struct pe_error *err) {
         known = known || strcmp(args->axes, all[i]) == 0;
     }
     if (!known || (args->axes && strlen(args->axes) != (size_t)x->rank)) {
-        return pe_fail(err, PE_ERR_CHOICE, "axes",
-                       "\"%.20s\" for embeddings of shape %s, allowed are td, btd, and hwd or bhwd for images",
-                       args->axes, shape);
+        return pe_fail(
+            err, PE_ERR_CHOICE, "axes",
+            "\"%.20s\" for embeddings of shape %s, allowed are td, btd, and hwd or bhwd for images",
+            args->axes, shape);
     }
     if (!args->axes && x->rank != 2 && x->rank != 3) {
         return pe_fail(err, PE_ERR_SHAPE, "embeddings",

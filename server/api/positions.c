@@ -68,7 +68,8 @@ static int positions_open(struct task *task, struct pe_error *err) {
                        "is required, or one of mask with rule, lengths, grid and sample");
     }
     if (nested && flat) {
-        return pe_fail(err, PE_ERR_CONFLICT, "positions", "is given beside mask, lengths, grid, sample or rule");
+        return pe_fail(err, PE_ERR_CONFLICT, "positions",
+                       "is given beside mask, lengths, grid, sample or rule");
     }
     if (!nested && make_flat(task, request, err)) {
         return err->code;

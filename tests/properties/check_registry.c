@@ -163,7 +163,8 @@ static bool stands_alone(struct variant *v, const struct pe_field *row) {
     return plan_try(v, &err) != PE_ERR_MISSING;
 }
 
-/* A parameter that another choice would need is refused with this one: then there is no such variant, either. */
+/* A parameter that another choice would need is refused with this one: then there is no such variant, either.
+ */
 static bool goes_together(struct variant *v) {
     struct pe_error err = {0};
     return plan_try(v, &err) != PE_ERR_CONFLICT;
@@ -242,7 +243,8 @@ static const char *width_field(const struct variant *v) {
 static float *vectors_of(const struct variant *v, const char *positions, size_t rows) {
     char more[300], field[80], text[200];
     snprintf(field, sizeof field, "encoding.%s", width_field(v));
-    snprintf(more, sizeof more, "&positions=%s&format=raw%s", places(v, positions, text), turns(v) ? "&trig_form=packed" : "");
+    snprintf(more, sizeof more, "&positions=%s&format=raw%s", places(v, positions, text),
+             turns(v) ? "&trig_form=packed" : "");
     struct call_try try = call_of("GET /v1/encode", v, more, NULL);
     float *out = NULL;
     if (try.status == 400) {
@@ -297,7 +299,8 @@ START_TEST(apply_adds_the_vectors) {
         return;
     }
     char shape[40], text[200];
-    float x[3][MAX_WIDTH], *pe = can(v, PE_CAN_ENCODE) ? vectors_of(v, "[0,1,2]", 3) : calloc(PE_COUNT(x) * MAX_WIDTH, sizeof *pe);
+    float x[3][MAX_WIDTH], *pe = can(v, PE_CAN_ENCODE) ? vectors_of(v, "[0,1,2]", 3)
+                                                       : calloc(PE_COUNT(x) * MAX_WIDTH, sizeof *pe);
     size_t n = 3 * (size_t)v->width;
     if (!pe) {
         return;

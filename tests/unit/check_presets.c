@@ -151,6 +151,13 @@ static void check_preset(const char *name, const json_t *encoding) {
             try = (struct call_try){.request = request};
             call_try(&ground, &try);
         }
+        for (int axes = 2; axes <= 3 && strcmp(call_try_text(&try, "field"), "positions") == 0; axes++) {
+            call_try_close(&try); /* its positions have coordinates */
+            snprintf(request, sizeof request, "GET /v1/encode?encoding=%s&positions.grid=2,2%s", name,
+                     axes > 2 ? ",2" : "");
+            try = (struct call_try){.request = request};
+            call_try(&ground, &try);
+        }
         check_echo(name, encoding, &try);
     }
     call_try_close(&try);

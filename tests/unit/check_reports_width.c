@@ -4,10 +4,9 @@
  * was wrong there stands above it, and the right numbers are from the report itself, or from the formula it
  * should have followed.
  *
- * Not here: odd widths of rotary encodings (check_reports_rotary.c); and, as the encoding is not, the missing
- * pi of Fourier features (bmild/nerf #12 and #50, tiny-cuda-nn #298, nerf-pytorch #146). That a span of times
- * below 1 deserves a warning (SiT #24) is left to a person who reads the documentation of position_scale:
- * replies hold no warnings.
+ * Not here: odd widths of rotary encodings (check_reports_rotary.c). That a span of times below 1 deserves a
+ * warning (SiT #24) is left to a person who reads the documentation of position_scale: replies hold no
+ * warnings.
  */
 #include "report_run.h"
 #include "suites.h"
@@ -134,6 +133,20 @@ START_TEST(sit_24_repa_40_just_a_dit_9_times_below_1) {
 }
 END_TEST
 
+/* The paper's formula has a pi that its code has not. Both are in use, so which is a flag. */
+START_TEST(nerf_12_50_tiny_cuda_nn_298_nerf_pytorch_146_pi_is_a_flag) {
+    report_expect("GET /v1/encode?type=fourier&features=nerf&n_frequencies=2&pi=true&positions=0.5", NULL,
+                  "vectors", REPORT_SHAPE(1, 4), 0, REPORT_VALUES(1, 0, 0, -1));
+    report_expect("GET /v1/encode?type=fourier&features=nerf&n_frequencies=2&pi=false&positions=0.5", NULL,
+                  "vectors", REPORT_SHAPE(1, 4), 6e-7, REPORT_VALUES(.479426, .877583, .841471, .540302));
+    struct call_try try = {.request =
+                               "GET /v1/encode?type=fourier&features=nerf&n_frequencies=1&positions=0"};
+    call_try(&report_ground, &try);
+    ck_assert_msg(strstr(try.reply, "\"pi\":true") != NULL, "%s", try.reply);
+    call_try_close(&try);
+}
+END_TEST
+
 /* No tokens are no error: nothing of the width asked for. */
 START_TEST(opennmt_tf_784_no_tokens) {
     static const char *const requests[] = {SINUSOIDAL "&d_model=8&positions=0:0",
@@ -193,6 +206,7 @@ Suite *reports_width_suite(void) {
     tcase_add_test(tests, yutaroogawa_15_the_base_is_echoed);
     tcase_add_test(tests, diffusion_15_denominator_half_or_half_minus_one);
     tcase_add_test(tests, sit_24_repa_40_just_a_dit_9_times_below_1);
+    tcase_add_test(tests, nerf_12_50_tiny_cuda_nn_298_nerf_pytorch_146_pi_is_a_flag);
     tcase_add_test(tests, opennmt_tf_784_no_tokens);
     tcase_add_test(tests, dit_cosines_first_stay_available);
     tcase_add_test(tests, tensor2tensor_half_minus_one_stays_available);

@@ -66,6 +66,7 @@
     X(relative_errors)    \
     X(relative_limits)    \
     X(reports_batch)      \
+    X(reports_grids)      \
     X(reports_images)     \
     X(reports_length)     \
     X(reports_padding)    \
