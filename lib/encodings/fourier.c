@@ -440,5 +440,6 @@ const struct pe_encoding pe_fourier = {
     .fits = fits,
     .axes = axes,
     .encode = encode,
+    .encode_axes = encode,
     .row_cost_ns = row_cost_ns,
 };

@@ -251,7 +251,7 @@ static int admit(const struct pe_plan_view *view, const struct pe_positions *pos
         return PE_OK;
     }
     return pe_fail(err, PE_ERR_SHAPE, "",
-                   "have %d coordinates each, allowed are %d: rows [T, %d], or {\"grid\":[...]} of %d sizes",
+                   "have %d coordinates each, allowed are %d: rows [T, %d], or a grid of %d sizes",
                    positions->axes, wanted, wanted, wanted);
 }
 

@@ -93,7 +93,7 @@ static const struct row queries[] = {
     {GET "type=sinusoidal&d_model=4&positions=0:4&positions.count=4", NULL, 400, "conflict", "positions",
      "is given twice"},
     {GET "type=sinusoidal&d_model=4&positions.count=4&positions.grid=2,2", NULL, 400, "conflict",
-     "positions.grid", "got count and grid, allowed is one of count, grid, mask and lengths"},
+     "positions.grid", "got count and grid, allowed is one of count, grid, mask, lengths and sample"},
     {GET "type=sinusoidal&d_model=4&positions.nope=4", NULL, 400, "unknown_field", "positions.nope",
      "unknown field; there are {positions}"},
     {GET "type=sinusoidal&d_model=4&positions=0:4&nope=1", NULL, 400, "unknown_field", "nope", NULL},

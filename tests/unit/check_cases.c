@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_CASES 400
+#define MAX_CASES 2000
 
 static char root[300];
 static char *cases[MAX_CASES]; /* "encode/keras_d6" */
@@ -285,10 +285,11 @@ static void find_cases(const char *op) {
     snprintf(path, sizeof path, "%s/%s", root, op);
     int n = scandir(path, &list, is_case, alphasort);
     for (int i = 0; i < n; i++) {
-        if (n_cases < MAX_CASES) {
-            cases[n_cases] = malloc(600);
-            snprintf(cases[n_cases++], 600, "%s/%s", op, list[i]->d_name);
+        if (n_cases == MAX_CASES) {
+            abort(); /* outside of any test; a larger array is all it takes */
         }
+        cases[n_cases] = malloc(600);
+        snprintf(cases[n_cases++], 600, "%s/%s", op, list[i]->d_name);
         free(list[i]);
     }
     if (n >= 0) {

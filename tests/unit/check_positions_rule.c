@@ -331,7 +331,7 @@ START_TEST(positions_are_described_in_one_way) {
         int code;
         const char *path, *text;
     } rows[] = {
-        {{0}, PE_ERR_MISSING, "", "got none of count, grid, mask and lengths, one is needed"},
+        {{0}, PE_ERR_MISSING, "", "got none of count, grid, mask, lengths and sample, one is needed"},
         {{.start = "1"}, PE_ERR_MISSING, "count", "got a range without count, the number of positions"},
         {{.step = "2"}, PE_ERR_MISSING, "count", "got a range without count, the number of positions"},
         {{.rule = "bert"}, PE_ERR_MISSING, "mask", "got rule without mask"},
@@ -347,19 +347,19 @@ START_TEST(positions_are_described_in_one_way) {
         {{.count = "3", .grid = &list},
          PE_ERR_CONFLICT,
          "grid",
-         "got count and grid, allowed is one of count, grid, mask and lengths"},
+         "got count and grid, allowed is one of count, grid, mask, lengths and sample"},
         {{.start = "3", .lengths = &list},
          PE_ERR_CONFLICT,
          "lengths",
-         "got count and lengths, allowed is one of count, grid, mask and lengths"},
+         "got count and lengths, allowed is one of count, grid, mask, lengths and sample"},
         {{.grid = &list, .mask = &mask_left_right, .rule = "bert"},
          PE_ERR_CONFLICT,
          "mask",
-         "got grid and mask, allowed is one of count, grid, mask and lengths"},
+         "got grid and mask, allowed is one of count, grid, mask, lengths and sample"},
         {{.rule = "bert", .lengths = &list},
          PE_ERR_CONFLICT,
          "lengths",
-         "got mask and lengths, allowed is one of count, grid, mask and lengths"},
+         "got mask and lengths, allowed is one of count, grid, mask, lengths and sample"},
     };
     for (size_t i = 0; i < PE_COUNT(rows); i++) {
         struct pe_error err = {0};
