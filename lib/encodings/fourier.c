@@ -160,29 +160,35 @@ static int check_count(const struct fourier *fourier, struct pe_error *err) {
     return PE_OK;
 }
 
-static int check_periods(const struct fourier *fourier, struct pe_error *err) {
-    const struct pe_tensor *periods = fourier->periods;
-    bool least = given(fourier, FIELD_MIN_PERIOD), most = given(fourier, FIELD_MAX_PERIOD);
+static int check_list(const struct pe_tensor *periods, struct pe_error *err) {
     char text[64];
-    if (!periods && !(least && most)) {
-        return pe_fail(err, PE_ERR_MISSING, least ? "max_period" : "min_period",
-                       "is missing: periods, or min_period and max_period");
-    }
-    if (periods && (least || most)) {
-        return pe_fail(err, PE_ERR_CONFLICT, "periods",
-                       "is given, and so are geometric ones: give one of them");
-    }
-    if (periods && (periods->rank != 1 || periods->dim[0] < 1 || periods->dim[0] > MAX_FREQUENCIES)) {
+    if (periods->rank != 1 || periods->dim[0] < 1 || periods->dim[0] > MAX_FREQUENCIES) {
         return pe_fail(err, PE_ERR_SHAPE, "periods", "has shape %s, allowed is a list of 1 to %d numbers",
                        pe_tensor_shape_text(periods, text, sizeof text), MAX_FREQUENCIES);
     }
-    for (size_t i = 0; periods && i < periods->dim[0]; i++) {
+    for (size_t i = 0; i < periods->dim[0]; i++) {
         double period = period_at(periods, i);
         if (!(period >= 1e-150 && period <= 1e150)) {
             pe_fail(err, PE_ERR_RANGE, pe_tensor_index_text(periods, i, text, sizeof text),
                     "got %.17g, allowed are 1e-150 to 1e150", period);
             return pe_error_at(err, "periods");
         }
+    }
+    return PE_OK;
+}
+
+static int check_periods(const struct fourier *fourier, struct pe_error *err) {
+    bool least = given(fourier, FIELD_MIN_PERIOD), most = given(fourier, FIELD_MAX_PERIOD);
+    if (fourier->periods && (least || most)) {
+        return pe_fail(err, PE_ERR_CONFLICT, "periods",
+                       "is given, and so are geometric ones: give one of them");
+    }
+    if (fourier->periods) {
+        return check_list(fourier->periods, err);
+    }
+    if (!least || !most) {
+        return pe_fail(err, PE_ERR_MISSING, least ? "max_period" : "min_period",
+                       "is missing: periods, or min_period and max_period");
     }
     return PE_OK;
 }

@@ -240,27 +240,38 @@ static int scale_read(const struct pe_apply_args *args, struct apply *op, struct
     return PE_OK;
 }
 
+/* The positions of [batch, length] tokens: given, those of an image, or 0, 1, 2 ... */
+static int positions_read(struct pe_arena *arena, const struct pe_apply_args *args, struct apply *op,
+                          size_t batch, struct pe_error *err) {
+    const struct pe_tensor *x = args->embeddings;
+    bool given = args->positions != NULL;
+    op->positions = (struct pe_positions){.length = op->length, .axes = 1, .step = 1};
+    if (given) {
+        op->positions = pe_positions_for(op->plan, args->positions, batch, op->length);
+        if (pe_positions_fit(op->plan, &op->positions, batch, op->length, "positions", err)) {
+            return err->code;
+        }
+    }
+    if (!op->plan) {
+        return PE_OK;
+    }
+    if (!given && is_image(args) && pe_plan_axes(op->plan) == 2 &&
+        pe_positions_image(arena, &op->positions, op->plan, &x->dim[x->rank - 3], err)) {
+        return err->code;
+    }
+    return (given ? pe_positions_admit : pe_positions_admit_default)(op->plan, &op->positions, op->real,
+                                                                     "positions", err);
+}
+
 /* Sizes and positions: sequences that have positions of their own are one long sequence. */
 static int rows_read(struct pe_arena *arena, const struct pe_apply_args *args, struct apply *op,
                      struct pe_error *err) {
     const struct pe_tensor *x = args->embeddings;
     bool image = is_image(args), batched = x->rank == (image ? 4 : 3);
-    size_t batch = batched ? x->dim[0] : 0;
     op->batch = batched ? x->dim[0] : 1;
     op->length = x->dim[x->rank - 2] * (image ? x->dim[x->rank - 3] : 1);
     op->width = x->dim[x->rank - 1];
-    op->positions = (struct pe_positions){.length = op->length, .axes = 1, .step = 1};
-    if (args->positions) {
-        op->positions = pe_positions_for(op->plan, args->positions, batch, op->length);
-        if (pe_positions_fit(op->plan, &op->positions, batch, op->length, "positions", err)) {
-            return err->code;
-        }
-    } else if (image && op->plan && pe_plan_axes(op->plan) == 2 &&
-               pe_positions_image(arena, &op->positions, op->plan, &x->dim[x->rank - 3], err)) {
-        return err->code;
-    }
-    if (op->plan && (args->positions ? pe_positions_admit : pe_positions_admit_default)(
-                        op->plan, &op->positions, op->real, "positions", err)) {
+    if (positions_read(arena, args, op, batched ? op->batch : 0, err)) {
         return err->code;
     }
     if (op->positions.batch) {
