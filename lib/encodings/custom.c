@@ -76,7 +76,9 @@ static int custom_check(const void *params, struct pe_error *err) {
     return shape_check(custom, field, err);
 }
 
-static int custom_admit_heads(const struct pe_plan_view *view, size_t heads, struct pe_error *err) {
+static int custom_suits(const struct pe_plan_view *view, const struct pe_relation *relation,
+                        struct pe_error *err) {
+    size_t heads = relation->heads;
     const struct custom *custom = view->params;
     if (heads_of(custom) == 1 || heads_of(custom) == heads) {
         return PE_OK;
@@ -178,7 +180,7 @@ const struct pe_encoding pe_custom = {
         },
     .check = custom_check,
     .admit = custom_admit,
-    .admit_heads = custom_admit_heads,
+    .suits = custom_suits,
     .admit_relation = custom_admit_relation,
     .tokens = custom_tokens,
     .bias = custom_bias,

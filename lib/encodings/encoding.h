@@ -146,14 +146,13 @@ struct pe_encoding {
     void (*frequencies)(const struct pe_plan_view *view, enum pe_dtype dtype, void *out);
     /* ---- Relative encodings: a term of the logits, which has `bias` or `term`. Their width, if they have
      * one, is that of a head. ---- */
-    /* Do its tables serve so many heads? The path is a parameter's. NULL: any number. */
-    int (*admit_heads)(const struct pe_plan_view *view, size_t heads, struct pe_error *err);
+    /* Do its tables serve so many heads, and vectors of these widths? Of the relation, heads and widths are
+     * known. The path is a parameter's. NULL: they serve any. */
+    int (*suits)(const struct pe_plan_view *view, const struct pe_relation *relation, struct pe_error *err);
     /* Does it serve these positions, of which each alone was admitted? The path is the operation's. NULL: it
      * does. */
     int (*admit_relation)(const struct pe_plan_view *view, const struct pe_relation *relation,
                           struct pe_error *err);
-    /* Do its tables serve such heads, and vectors of these widths? The path is a parameter's. NULL: any. */
-    int (*suits)(const struct pe_plan_view *view, const struct pe_relation *relation, struct pe_error *err);
     /* The least and the largest key - query that `term` takes, where a query sees the key; of other pairs
      * outside of them it adds something finite. NULL: any. */
     void (*distances)(const struct pe_plan_view *view, double *least, double *most);

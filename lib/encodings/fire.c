@@ -109,7 +109,9 @@ static int fire_check(const void *params, struct pe_error *err) {
     return seeded(fire) ? PE_OK : shapes_check(fire, err);
 }
 
-static int fire_admit_heads(const struct pe_plan_view *view, size_t heads, struct pe_error *err) {
+static int fire_suits(const struct pe_plan_view *view, const struct pe_relation *relation,
+                      struct pe_error *err) {
+    size_t heads = relation->heads;
     const struct fire *fire = view->params;
     if (seeded(fire) || fire->w2.tensor->dim[1] == heads) {
         return PE_OK;
@@ -200,7 +202,7 @@ const struct pe_encoding pe_fire = {
     .check = fire_check,
     .plan_bytes = fire_plan_bytes,
     .plan = fire_plan,
-    .admit_heads = fire_admit_heads,
+    .suits = fire_suits,
     .bias = fire_bias,
     .reach = fire_reach,
     .row_cost_ns = fire_cost_ns,

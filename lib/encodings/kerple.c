@@ -71,7 +71,9 @@ static int kerple_check(const void *params, struct pe_error *err) {
                : PE_OK;
 }
 
-static int kerple_admit_heads(const struct pe_plan_view *view, size_t heads, struct pe_error *err) {
+static int kerple_suits(const struct pe_plan_view *view, const struct pe_relation *relation,
+                        struct pe_error *err) {
+    size_t heads = relation->heads;
     const struct kerple *kerple = view->params;
     size_t n_p = kerple->p->dim[0], n_a = kerple->a->dim[0];
     if ((n_p == 1 || n_p == heads) && (n_a == 1 || n_a == heads)) {
@@ -121,7 +123,7 @@ const struct pe_encoding pe_kerple = {
             .n_fields = PE_COUNT(fields),
         },
     .check = kerple_check,
-    .admit_heads = kerple_admit_heads,
+    .suits = kerple_suits,
     .bias = kerple_bias,
     .stationary = kerple_stationary,
     .reach = kerple_reach,

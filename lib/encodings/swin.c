@@ -98,7 +98,9 @@ static int swin_admit(const struct pe_plan_view *view, const struct pe_positions
     return pe_window_admit(view->data, positions, err);
 }
 
-static int swin_admit_heads(const struct pe_plan_view *view, size_t heads, struct pe_error *err) {
+static int swin_suits(const struct pe_plan_view *view, const struct pe_relation *relation,
+                      struct pe_error *err) {
+    size_t heads = relation->heads;
     const struct pe_tensor *table = ((const struct swin *)view->params)->table.tensor;
     if (!table || table->dim[1] == heads) {
         return PE_OK;
@@ -142,7 +144,7 @@ const struct pe_encoding pe_swin = {
     .plan_bytes = swin_plan_bytes,
     .plan = swin_plan,
     .admit = swin_admit,
-    .admit_heads = swin_admit_heads,
+    .suits = swin_suits,
     .tokens = swin_tokens,
     .bias = swin_bias,
     .reach = swin_reach,

@@ -106,7 +106,9 @@ static int t5_check(const void *params, struct pe_error *err) {
     return table_check(t5, err);
 }
 
-static int t5_admit_heads(const struct pe_plan_view *view, size_t heads, struct pe_error *err) {
+static int t5_suits(const struct pe_plan_view *view, const struct pe_relation *relation,
+                    struct pe_error *err) {
+    size_t heads = relation->heads;
     const struct t5 *t5 = view->params;
     const struct pe_tensor *table = t5->table.tensor;
     size_t columns = table ? table->dim[t5->table_axes == AXES_BUCKETS_HEADS] : heads;
@@ -189,7 +191,7 @@ const struct pe_encoding pe_t5 = {
     .plan_bytes = t5_plan_bytes,
     .plan = t5_plan,
     .admit = t5_admit,
-    .admit_heads = t5_admit_heads,
+    .suits = t5_suits,
     .bias = t5_bias,
     .stationary = t5_stationary,
     .reach = t5_reach,

@@ -111,8 +111,7 @@ static double largest_distance(const struct pe_relative *relative, size_t batch,
 
 static int tables_check(const struct pe_relative *relative, struct pe_error *err) {
     const struct pe_encoding *row = relative->row;
-    if ((row->admit_heads && row->admit_heads(relative->view, relative->heads.model, err)) ||
-        (row->suits && row->suits(relative->view, &relative->relation, err))) {
+    if (row->suits && row->suits(relative->view, &relative->relation, err)) {
         return pe_error_at(err, "encoding");
     }
     return PE_OK;
