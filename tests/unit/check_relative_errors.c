@@ -56,6 +56,10 @@ static const struct bad {
      "no table is named \"nope\"; loaded are: none"},
 
     {GET "sandwich", NULL, "missing", "encoding.d_model", NULL},
+    {BARE, OF("swin") "\"window\":[1,1],\"table\":[[1,2,3]]}}", "shape", "encoding.table",
+     "has columns for 3 heads, but there are 2"},
+    {"GET /v1/bias?type=alibi&heads=2&query_positions=[[0],[1]]&key_positions=[[0],[1],[2]]", NULL, "shape",
+     "key_positions", "are of 3 sequences, query_positions of 2"},
     {GET "sandwich&d_model=7", NULL, "range", "encoding.d_model", "got 7, allowed are even numbers"},
     {GET "sandwich&d_model=4098", NULL, "range", "encoding.d_model",
      "must be at least 2 and at most 4096, got 4098"},
@@ -172,6 +176,34 @@ START_TEST(heads_may_come_twice) {
 }
 END_TEST
 
+/* What only programs can leave out. */
+START_TEST(arguments_of_programs) {
+    struct pe_error err = {0};
+    struct pe_arena *arena = pe_arena_open(1 << 20, NULL, &err);
+    struct pe_spec spec;
+    struct pe_plan *plan = NULL;
+    struct pe_work work;
+    struct pe_tensor out;
+    ck_assert_int_eq(pe_spec_init(arena, &spec, "alibi", &err), PE_OK);
+    ck_assert_int_eq(pe_plan_open(&plan, &spec, &err), PE_OK);
+    const struct pe_positions positions = {.length = 3, .axes = 1, .step = 1};
+    const struct {
+        const struct pe_plan *plan;
+        size_t heads;
+        const char *field;
+    } rows[] = {{NULL, 2, "encoding"}, {plan, 0, "heads"}};
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        struct pe_error missing = {0};
+        const struct pe_bias_args args = {
+            .size = sizeof args, .plan = rows[i].plan, .heads = rows[i].heads, .query_positions = &positions};
+        ck_assert_int_eq(pe_bias_open(arena, &work, &out, &args, &missing), PE_ERR_MISSING);
+        ck_assert_str_eq(missing.path, rows[i].field);
+    }
+    pe_plan_close(plan);
+    pe_arena_close(arena);
+}
+END_TEST
+
 /* The biases of a window are made once, and kept. */
 START_TEST(a_window_of_too_many_biases) {
     struct call_try try = {.request = BARE,
@@ -191,6 +223,7 @@ Suite *relative_errors_suite(void) {
     tcase_add_checked_fixture(tests, report_setup, report_teardown);
     tcase_add_loop_test(tests, wrong_ones_are_refused, 0, PE_COUNT(bad));
     tcase_add_test(tests, heads_may_come_twice);
+    tcase_add_test(tests, arguments_of_programs);
     tcase_add_test(tests, a_window_of_too_many_biases);
     return suite;
 }
