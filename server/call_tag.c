@@ -30,6 +30,13 @@ static uint64_t hash_tensor(uint64_t hash, const struct pe_tensor *tensor) {
     return tensor ? digest_bytes(hash, tensor->data, pe_tensor_bytes(tensor)) : hash;
 }
 
+static uint64_t hash_tensors(uint64_t hash, const struct pe_tensors *tensors) {
+    for (size_t i = 0; i < tensors->n; i++) {
+        hash = hash_tensor(hash_text(hash, tensors->v[i].name), &tensors->v[i].tensor);
+    }
+    return hash;
+}
+
 static uint64_t hash_positions(uint64_t hash, const struct pe_positions *positions, struct pe_error *err) {
     const uint64_t sizes[] = {positions->batch, positions->length, (uint64_t)positions->axes};
     const double rule[] = {positions->start, positions->step};
@@ -55,6 +62,9 @@ static uint64_t hash_numbers(uint64_t hash, const struct pe_field *fields, size_
             break;
         case PE_KIND_TABLE:
             hash = table->name ? hash : hash_tensor(hash, table->tensor);
+            break;
+        case PE_KIND_TENSORS:
+            hash = hash_tensors(hash, member);
             break;
         case PE_KIND_POSITIONS:
             hash = hash_positions(hash, member, err);

@@ -123,7 +123,9 @@ static const char *const kind_words[] = {
     [PE_KIND_SCALE] = "a number or a string",
     [PE_KIND_INTS] = "a list of whole numbers",
     [PE_KIND_NAMES] = "a list of strings",
+    [PE_KIND_TEXTS] = "a list of strings",
     [PE_KIND_TENSOR] = "an array of numbers",
+    [PE_KIND_TENSORS] = "an object of arrays of numbers, in a JSON body, or tensors of a safetensors body",
     [PE_KIND_TABLE] = "the name of a table or an array of numbers",
     [PE_KIND_POSITIONS] = "a list of numbers, a range \"start:stop:step\", or an object",
     [PE_KIND_ENCODING] = "an object with a type, or the name of a preset, table or type",
@@ -355,6 +357,22 @@ int pe_field_set_names(const struct pe_field *fields, const struct pe_field *row
     return PE_OK;
 }
 
+int pe_field_set_texts(const struct pe_field *fields, const struct pe_field *row, void *base,
+                       const struct pe_texts *value, struct pe_error *err) {
+    if (row->kind != PE_KIND_TEXTS) {
+        return wrong_kind(row, "a list", err);
+    }
+    if (row->max > 0 && value->n > (size_t)row->max) {
+        return pe_fail(err, PE_ERR_RANGE, row->name, "has %zu items, at most %zu are allowed", value->n,
+                       (size_t)row->max);
+    }
+    if (give(fields, row, base, err)) {
+        return err->code;
+    }
+    *(struct pe_texts *)member(base, row) = *value;
+    return PE_OK;
+}
+
 int pe_field_set_tensor(const struct pe_field *fields, const struct pe_field *row, void *base,
                         const struct pe_tensor *value, struct pe_error *err) {
     if (row->kind != PE_KIND_TENSOR && row->kind != PE_KIND_TABLE) {
@@ -374,6 +392,49 @@ int pe_field_set_tensor(const struct pe_field *fields, const struct pe_field *ro
     } else {
         *(const struct pe_tensor **)member(base, row) = value;
     }
+    return PE_OK;
+}
+
+char *pe_member_path(const char *name, char *text, size_t size) {
+    static const char word[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    bool plain = name[0] && name[strspn(name, word)] == '\0';
+    snprintf(text, size, plain ? "%s" : "[\"%s\"]", name);
+    return text;
+}
+
+static int member_check(const struct pe_field *row, const struct pe_tensors *all, size_t i,
+                        struct pe_error *err) {
+    char path[sizeof err->path];
+    for (size_t before = 0; before < i; before++) {
+        if (strcmp(all->v[before].name, all->v[i].name) == 0) {
+            pe_fail(err, PE_ERR_CONFLICT, "", "is given twice");
+        }
+    }
+    if (err->code || pe_tensor_check_finite(&all->v[i].tensor, false, err)) {
+        pe_error_at(err, pe_member_path(all->v[i].name, path, sizeof path));
+        pe_error_at(err, row->name);
+    }
+    return err->code;
+}
+
+int pe_field_set_tensors(const struct pe_field *fields, const struct pe_field *row, void *base,
+                         const struct pe_tensors *value, struct pe_error *err) {
+    if (row->kind != PE_KIND_TENSORS) {
+        return wrong_kind(row, "named arrays", err);
+    }
+    if (row->max > 0 && value->n > (size_t)row->max) {
+        return pe_fail(err, PE_ERR_RANGE, row->name, "has %zu tensors, at most %zu are allowed", value->n,
+                       (size_t)row->max);
+    }
+    for (size_t i = 0; i < value->n; i++) {
+        if (member_check(row, value, i, err)) {
+            return err->code;
+        }
+    }
+    if (give(fields, row, base, err)) {
+        return err->code;
+    }
+    *(struct pe_tensors *)member(base, row) = *value;
     return PE_OK;
 }
 

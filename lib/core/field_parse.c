@@ -108,6 +108,22 @@ static int parse_ints(const struct pe_field *fields, const struct pe_field *row,
     return pe_field_set_ints(fields, row, base, &list, err);
 }
 
+/* Without the quotes that a JSON list has. Its escapes, and commas within quotes, are for a JSON body. */
+static int unquote(const struct pe_field *row, const char **item, size_t *length, struct pe_error *err) {
+    const char *text = *item;
+    size_t n = *length;
+    if (!n || text[0] != '"') {
+        return PE_OK;
+    }
+    if (n < 2 || text[n - 1] != '"' || memchr(text, '\\', n)) {
+        return pe_fail(err, PE_ERR_SYNTAX, row->name,
+                       "has a quote that is open at a comma, or an escape, which only a JSON body may have");
+    }
+    *item = text + 1;
+    *length = n - 2;
+    return PE_OK;
+}
+
 static int parse_names(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
                        void *base, const char *text, struct pe_error *err) {
     struct pe_names list = {0};
@@ -118,17 +134,30 @@ static int parse_names(struct pe_arena *arena, const struct pe_field *fields, co
         if (list.n == PE_MAX_NAMES) {
             return pe_fail(err, PE_ERR_RANGE, row->name, "has more than %d items", PE_MAX_NAMES);
         }
-        if (length >= 2 && item[0] == '"' && item[length - 1] == '"') {
-            item++;
-            length -= 2;
-        }
-        const char *copy = pe_arena_text(arena, item, length, err);
-        if (!copy) {
+        if (unquote(row, &item, &length, err) ||
+            !(list.v[list.n++] = pe_arena_text(arena, item, length, err))) {
             return err->code;
         }
-        list.v[list.n++] = copy;
     }
     return pe_field_set_names(fields, row, base, &list, err);
+}
+
+static int parse_texts(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
+                       void *base, const char *text, struct pe_error *err) {
+    size_t n = 0, length;
+    const char *item;
+    for (struct items items = items_of(text); items_next(&items, &item, &length);) {
+        n++;
+    }
+    const char **texts = pe_arena_array(arena, n, sizeof *texts, err);
+    struct items items = items_of(text);
+    for (size_t i = 0; texts && items_next(&items, &item, &length); i++) {
+        if (unquote(row, &item, &length, err) || !(texts[i] = pe_arena_text(arena, item, length, err))) {
+            return err->code;
+        }
+    }
+    const struct pe_texts list = {n, texts};
+    return texts ? pe_field_set_texts(fields, row, base, &list, err) : err->code;
 }
 
 static int parse_positions(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
@@ -190,6 +219,8 @@ int pe_field_parse(struct pe_arena *arena, const struct pe_field *fields, const 
         return parse_ints(fields, row, base, text, err);
     case PE_KIND_NAMES:
         return parse_names(arena, fields, row, base, text, err);
+    case PE_KIND_TEXTS:
+        return parse_texts(arena, fields, row, base, text, err);
     case PE_KIND_POSITIONS:
         return parse_positions(arena, fields, row, base, text, err);
     case PE_KIND_TENSOR:

@@ -28,8 +28,10 @@ enum pe_kind {
     PE_KIND_SCALE,     /* struct pe_scale: a number, or one of .choices */
     PE_KIND_INTS,      /* struct pe_ints: a short list of whole numbers */
     PE_KIND_NAMES,     /* struct pe_names: a short list of texts */
+    PE_KIND_TEXTS,     /* struct pe_texts: a list of texts, as long as the row's max */
     PE_KIND_TENSOR,    /* const struct pe_tensor *, NULL = absent */
     PE_KIND_TABLE,     /* struct pe_table: a tensor, or the name of a loaded table */
+    PE_KIND_TENSORS,   /* struct pe_tensors: tensors under names of their own, a model's weights */
     PE_KIND_POSITIONS, /* struct pe_positions */
     PE_KIND_ENCODING,  /* struct pe_spec, encoding NULL = absent */
     PE_KIND_CONFIG,    /* struct pe_config: somebody else's object, as it is */
@@ -56,11 +58,20 @@ struct pe_names {
     size_t n;
     const char *v[PE_MAX_NAMES];
 };
+struct pe_texts {
+    size_t n;
+    const char *const *v; /* VIEW */
+};
 /* A table is named or posted. Whoever owns the loaded tables resolves `name` to `tensor` before a plan is
  * made; the name is kept for the echo. */
 struct pe_table {
     const char *name;
     const struct pe_tensor *tensor;
+};
+/* Their names are not ours, and each is there once. */
+struct pe_tensors {
+    size_t n;
+    const struct pe_named_tensor *v;
 };
 
 /* An object whose keys are not ours, flattened: "rope_scaling.factor". Whoever reads it marks what he used.
@@ -105,7 +116,7 @@ struct pe_field {
     const char *name;
     enum pe_kind kind;
     size_t offset;
-    double min, max;                 /* numbers; both 0 = no bounds */
+    double min, max;                 /* numbers; both 0 = no bounds. TEXTS, TENSORS: max is how many */
     const char *def;                 /* default as text; NULL = absent */
     const struct pe_choice *choices; /* CHOICE and SCALE */
     const char *shape;               /* tensors, for people: "[T, D] or [B, T, D]" */
@@ -127,8 +138,10 @@ struct pe_field {
         struct pe_scale: PE_KIND_SCALE,                                                                     \
         struct pe_ints: PE_KIND_INTS,                                                                       \
         struct pe_names: PE_KIND_NAMES,                                                                     \
+        struct pe_texts: PE_KIND_TEXTS,                                                                     \
         const struct pe_tensor *: PE_KIND_TENSOR,                                                           \
         struct pe_table: PE_KIND_TABLE,                                                                     \
+        struct pe_tensors: PE_KIND_TENSORS,                                                                 \
         struct pe_positions: PE_KIND_POSITIONS,                                                             \
         struct pe_spec: PE_KIND_ENCODING,                                                                   \
         struct pe_config: PE_KIND_CONFIG,                                                                   \
@@ -161,9 +174,16 @@ PE_API int pe_field_set_ints(const struct pe_field *fields, const struct pe_fiel
                              const struct pe_ints *value, struct pe_error *err) PE_CHECKED;
 PE_API int pe_field_set_names(const struct pe_field *fields, const struct pe_field *row, void *base,
                               const struct pe_names *value, struct pe_error *err) PE_CHECKED;
+PE_API int pe_field_set_texts(const struct pe_field *fields, const struct pe_field *row, void *base,
+                              const struct pe_texts *value, struct pe_error *err) PE_CHECKED;
 /* To TENSOR and TABLE rows (VIEW). Refuses NaN and infinities (but see PE_FIELD_MINUS_INF). */
 PE_API int pe_field_set_tensor(const struct pe_field *fields, const struct pe_field *row, void *base,
                                const struct pe_tensor *value, struct pe_error *err) PE_CHECKED;
+/* To TENSORS rows (VIEW). The same for each of them, and PE_ERR_CONFLICT for a name that comes twice. */
+PE_API int pe_field_set_tensors(const struct pe_field *fields, const struct pe_field *row, void *base,
+                                const struct pe_tensors *value, struct pe_error *err) PE_CHECKED;
+/* The path of a member of any name, `["h.0.ln_1.weight"]` or `wpe`, into text; returns text. */
+PE_API char *pe_member_path(const char *name, char *text, size_t size);
 PE_API int pe_field_set_positions(const struct pe_field *fields, const struct pe_field *row, void *base,
                                   const struct pe_positions *value, struct pe_error *err) PE_CHECKED;
 PE_API int pe_field_set_encoding(const struct pe_field *fields, const struct pe_field *row, void *base,

@@ -228,6 +228,13 @@ static int query_dotted(struct bind *bind, const struct pe_field *row, const cha
     return err->code;
 }
 
+static int finish_tensors(struct bind *bind, struct pe_error *err) {
+    const struct pe_tensors tensors = {bind->tensors.n, bind->tensors.list};
+    const struct pe_field *row = bind->tensors.row;
+    bind->tensors.row = NULL;
+    return row ? pe_field_set_tensors(bind->op.fields, row, bind->op.base, &tensors, err) : err->code;
+}
+
 int bind_finish(struct bind *bind, struct pe_error *err) {
     for (size_t i = 0; i < bind->n_rules; i++) {
         const struct pe_field *row = bind->rules[i].row;
@@ -240,7 +247,7 @@ int bind_finish(struct bind *bind, struct pe_error *err) {
         }
     }
     bind->n_rules = 0;
-    return PE_OK;
+    return finish_tensors(bind, err);
 }
 
 /* "scaling.factor": of an object of the encoding. */
@@ -256,6 +263,12 @@ static bool has_member(const struct pe_spec *spec, const char *name) {
     return row && row->kind == PE_KIND_OBJECT;
 }
 
+/* The encoding's parameter of that name. */
+static const struct pe_field *param_find(const struct pe_spec *spec, const char *name) {
+    return spec && spec->encoding ? pe_field_find(spec->encoding->fields, spec->encoding->n_fields, name)
+                                  : NULL;
+}
+
 static int query_one(struct bind *bind, const char *name, const char *value, struct pe_error *err) {
     const struct pe_field *encoding_row, *row;
     struct pe_spec *spec = query_spec(bind, &encoding_row);
@@ -265,12 +278,13 @@ static int query_one(struct bind *bind, const char *name, const char *value, str
     if ((row = target_find(&bind->common, name)) != NULL) {
         return pe_field_parse(bind->arena, bind->common.fields, row, bind->common.base, value, err);
     }
-    if ((row = target_find(&bind->op, name)) != NULL) {
+    const struct pe_field *param = param_find(spec, name);
+    row = target_find(&bind->op, name);
+    if (row && (!param || strcmp(row->name, name) == 0)) { /* its names come first, its aliases last */
         return pe_field_parse(bind->arena, bind->op.fields, row, bind->op.base, value, err);
     }
-    if (spec && spec->encoding &&
-        (row = pe_field_find(spec->encoding->fields, spec->encoding->n_fields, name))) {
-        return query_param(bind, spec, row, value, err);
+    if (param) {
+        return query_param(bind, spec, param, value, err);
     }
     const char *rest;
     if ((row = dotted_row(bind, name, &rest)) != NULL) {
@@ -344,6 +358,40 @@ static int set_inside(struct bind *bind, const struct pe_field *row, const char 
     return err->code;
 }
 
+/* The operation's row for tensors of any name; NULL where it has none. */
+static const struct pe_field *tensors_row(const struct bind *bind) {
+    for (size_t i = 0; i < bind->op.n; i++) {
+        if (bind->op.fields[i].kind == PE_KIND_TENSORS) {
+            return &bind->op.fields[i];
+        }
+    }
+    return NULL;
+}
+
+/* One more of them, under its name without that of the row. */
+static int add_tensor(struct bind *bind, const struct pe_field *row, const char *name,
+                      const struct pe_tensor *tensor, struct pe_error *err) {
+    struct bind_tensors *all = &bind->tensors;
+    size_t length = strlen(row->name);
+    bool prefixed = strncmp(name, row->name, length) == 0 && name[length] == '.';
+    if (all->n == all->room) {
+        size_t room = all->room ? 2 * all->room : 32;
+        struct pe_named_tensor *list = pe_arena_array(bind->arena, room, sizeof *list, err);
+        if (!list) {
+            return err->code;
+        }
+        for (size_t i = 0; i < all->n; i++) {
+            list[i] = all->list[i];
+        }
+        all->list = list;
+        all->room = room;
+    }
+    all->row = row;
+    all->list[all->n++] = (struct pe_named_tensor){prefixed ? name + length + 1 : name, *tensor};
+    bind_note_dtype(bind, tensor->dtype);
+    return PE_OK;
+}
+
 int bind_named_tensor(struct bind *bind, const char *name, const struct pe_tensor *tensor,
                       struct pe_error *err) {
     const struct pe_field *row = target_find(&bind->op, name), *encoding_row;
@@ -366,7 +414,7 @@ int bind_named_tensor(struct bind *bind, const char *name, const struct pe_tenso
         return pe_field_set_tensor(bind->op.fields, row, bind->op.base, kept, err);
     }
     const char *inner = strncmp(name, "encoding.", 9) == 0 ? name + 9 : name;
-    if (spec && spec->encoding && pe_field_find(spec->encoding->fields, spec->encoding->n_fields, inner)) {
+    if (param_find(spec, inner)) {
         if (pe_spec_set_tensor(spec, inner, kept, err)) {
             return pe_error_at(err, "encoding");
         }
@@ -376,6 +424,9 @@ int bind_named_tensor(struct bind *bind, const char *name, const struct pe_tenso
     const char *rest;
     if ((row = dotted_row(bind, name, &rest)) != NULL) {
         return set_inside(bind, row, rest, kept, err);
+    }
+    if ((row = tensors_row(bind)) != NULL) {
+        return add_tensor(bind, row, name, kept, err);
     }
     char names[480];
     return pe_fail(err, PE_ERR_UNKNOWN_FIELD, name, "unknown tensor; the fields are %s",

@@ -24,6 +24,13 @@ struct bind_rule {
 };
 #define BIND_MAX_RULES 2
 
+/* Tensors of a binary body under names of their own, while they are still coming in. */
+struct bind_tensors {
+    const struct pe_field *row; /* of the operation */
+    struct pe_named_tensor *list;
+    size_t n, room;
+};
+
 struct bind {
     struct pe_arena *arena;
     const struct service *service;
@@ -34,6 +41,7 @@ struct bind {
     uint64_t preset_given;     /* rows of the encoding that a preset set, which a query may change */
     struct bind_rule rules[BIND_MAX_RULES];
     size_t n_rules;
+    struct bind_tensors tensors;
 };
 
 /* "type=sinusoidal&d_model=8&positions=0:4": names of the common fields, the operation's, and the encoding's.
@@ -41,10 +49,13 @@ struct bind {
 int bind_query(struct bind *bind, const char *query, struct pe_error *err);
 /* The JSON text of a body, as lift passed it on. Paths in errors start at the root of the body. */
 int bind_json(struct bind *bind, const char *text, size_t length, struct pe_error *err);
-/* One tensor of a binary body by its field's name: "q", "positions.mask", "table". */
+/* One tensor of a binary body by its field's name: "q", "positions.mask", "table". Where the operation takes
+ * tensors of any name, `weights`, those that are no field are of them: "h.0.ln_1.weight", also
+ * "weights.h.0.ln_1.weight". */
 int bind_named_tensor(struct bind *bind, const char *name, const struct pe_tensor *tensor,
                       struct pe_error *err);
-/* After all parts of the request: positions whose rule came in pieces ("positions.mask" and rule). */
+/* After all parts of the request: positions whose rule came in pieces ("positions.mask" and rule), and
+ * tensors of any name. */
 int bind_finish(struct bind *bind, struct pe_error *err);
 /* Which paths of a JSON body may hold arrays of numbers: for lift_options.watches. The context is the
  * operation's bind_target. */

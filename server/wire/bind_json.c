@@ -123,6 +123,8 @@ bool bind_watches(void *context, const char *const *keys, size_t depth) {
         case PE_KIND_TENSOR:
         case PE_KIND_TABLE:
             return last || (i + 2 == depth && strcmp(keys[depth - 1], "data") == 0);
+        case PE_KIND_TENSORS:
+            return i + 2 == depth || (i + 3 == depth && strcmp(keys[depth - 1], "data") == 0);
         case PE_KIND_POSITIONS:
             if (last || (i + 2 == depth && strcmp(keys[depth - 1], "data") == 0)) {
                 return true;

@@ -274,6 +274,22 @@ static int bind_ints(const struct bind_target *target, const struct pe_field *ro
     return pe_field_set_ints(target->fields, row, target->base, &ints, err);
 }
 
+/* Item i of a list, or the only one. */
+static const json_t *list_item(const json_t *value, size_t i) {
+    return json_is_array(value) ? json_array_get(value, i) : value;
+}
+
+/* NULL: no string, or no memory. */
+static const char *keep_item(struct bind *bind, const struct pe_field *row, const json_t *value, size_t i,
+                             struct pe_error *err) {
+    const json_t *item = list_item(value, i);
+    if (json_is_string(item)) {
+        return keep(bind, item, err);
+    }
+    (item == value ? wrong_value : wrong)(row, "a list of strings", item, err);
+    return NULL;
+}
+
 static int bind_names(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                       const json_t *value, struct pe_error *err) {
     struct pe_names names = {0};
@@ -283,16 +299,26 @@ static int bind_names(struct bind *bind, const struct bind_target *target, const
                        PE_MAX_NAMES);
     }
     for (size_t i = 0; i < n; i++) {
-        const json_t *item = json_is_array(value) ? json_array_get(value, i) : value;
-        if (!json_is_string(item)) {
-            return (item == value ? wrong_value : wrong)(row, "a list of strings", item, err);
-        }
-        names.v[names.n++] = keep(bind, item, err);
+        names.v[names.n++] = keep_item(bind, row, value, i, err);
         if (err->code) {
             return err->code;
         }
     }
     return pe_field_set_names(target->fields, row, target->base, &names, err);
+}
+
+static int bind_texts(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
+                      const json_t *value, struct pe_error *err) {
+    size_t n = json_is_array(value) ? json_array_size(value) : 1;
+    const char **texts = pe_arena_array(bind->arena, n, sizeof *texts, err);
+    for (size_t i = 0; texts && i < n; i++) {
+        texts[i] = keep_item(bind, row, value, i, err);
+        if (err->code) {
+            return err->code;
+        }
+    }
+    const struct pe_texts list = {n, texts};
+    return texts ? pe_field_set_texts(target->fields, row, target->base, &list, err) : err->code;
 }
 
 static int bind_object(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
@@ -345,6 +371,33 @@ static int bind_tensor(struct bind *bind, const struct bind_target *target, cons
     return tensor ? pe_field_set_tensor(target->fields, row, target->base, tensor, err) : err->code;
 }
 
+/* {"h.0.ln_1.weight": [..], ...}: tensors whose names are not ours. */
+static int bind_tensors(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
+                        const json_t *value, const char *path, struct pe_error *err) {
+    char inner[LIFT_MAX_PATH + 1], label[sizeof err->path], words[480];
+    const char *key;
+    json_t *item;
+    if (!json_is_object(value)) {
+        return wrong_value(row, pe_field_words(row, words, sizeof words), value, err);
+    }
+    struct pe_named_tensor *list = pe_arena_array(bind->arena, json_object_size(value), sizeof *list, err);
+    struct pe_tensors tensors = {0, list};
+    json_object_foreach((json_t *)(uintptr_t)value, key, item) {
+        struct pe_field one = {.name = pe_member_path(key, label, sizeof label), .kind = PE_KIND_TENSOR};
+        const struct pe_tensor *tensor =
+            list ? any_tensor(bind, &one, item, path_join(inner, sizeof inner, path, key), false, err) : NULL;
+        if (!tensor) {
+            return pe_error_at(err, row->name);
+        }
+        list[tensors.n].tensor = *tensor;
+        list[tensors.n].name = pe_arena_text(bind->arena, key, strlen(key), err);
+        if (!list[tensors.n++].name) {
+            return err->code;
+        }
+    }
+    return list ? pe_field_set_tensors(target->fields, row, target->base, &tensors, err) : err->code;
+}
+
 static int bind_encoding(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                          const json_t *value, const char *path, struct pe_error *err) {
     struct pe_spec spec = {0};
@@ -379,10 +432,14 @@ static int bind_value(struct bind *bind, const struct bind_target *target, const
     case PE_KIND_TENSOR:
     case PE_KIND_TABLE:
         return bind_tensor(bind, target, row, value, path, err);
+    case PE_KIND_TENSORS:
+        return bind_tensors(bind, target, row, value, path, err);
     case PE_KIND_INTS:
         return bind_ints(target, row, value, err);
     case PE_KIND_NAMES:
         return bind_names(bind, target, row, value, err);
+    case PE_KIND_TEXTS:
+        return bind_texts(bind, target, row, value, err);
     case PE_KIND_OBJECT:
         return bind_object(bind, target, row, value, path, err);
     case PE_KIND_ENCODING:

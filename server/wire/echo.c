@@ -6,13 +6,13 @@
 
 #include <stddef.h>
 
-static void echo_names(struct text *text, const struct pe_names *names) {
+static void echo_names(struct text *text, const char *const *names, size_t n) {
     text_puts(text, "[");
-    for (size_t i = 0; i < names->n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (i) {
             text_puts(text, ",");
         }
-        text_string(text, names->v[i]);
+        text_string(text, names[i]);
     }
     text_puts(text, "]");
 }
@@ -87,7 +87,8 @@ static void echo_scale(struct text *text, const struct pe_field *row, const stru
 static bool is_absent(const struct pe_field *fields, const struct pe_field *row, const void *base,
                       const void *member) {
     switch (row->kind) {
-    case PE_KIND_CONFIG: /* what it says is in the other fields by now */
+    case PE_KIND_CONFIG:  /* what it says is in the other fields by now */
+    case PE_KIND_TENSORS: /* which were used is said by who used them */
         return true;
     case PE_KIND_TEXT:
         return !*(const char *const *)member;
@@ -129,9 +130,13 @@ static void echo_value(struct text *text, const struct pe_field *row, const void
         echo_ints(text, member);
         break;
     case PE_KIND_NAMES:
-        echo_names(text, member);
+        echo_names(text, ((const struct pe_names *)member)->v, ((const struct pe_names *)member)->n);
+        break;
+    case PE_KIND_TEXTS:
+        echo_names(text, ((const struct pe_texts *)member)->v, ((const struct pe_texts *)member)->n);
         break;
     case PE_KIND_CONFIG:
+    case PE_KIND_TENSORS:
         break;
     case PE_KIND_TENSOR:
         echo_posted(text, row, *(const struct pe_tensor *const *)member);

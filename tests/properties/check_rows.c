@@ -112,7 +112,8 @@ START_TEST(no_name_is_of_two) {
             for (size_t k = 0; k < api_op_count(); k++) {
                 const struct api_op *op = api_op_at(k);
                 bool takes_one = pe_field_find(op->fields, op->n_fields, "encoding") != NULL;
-                ck_assert_msg(!takes_one || !pe_field_find(op->fields, op->n_fields, name),
+                const struct pe_field *row = pe_field_find(op->fields, op->n_fields, name);
+                ck_assert_msg(!takes_one || !row || strcmp(row->name, name) != 0, /* it may be an alias */
                               "%s.%s: the operation %s has a field of this name", info->type, name, op->name);
             }
         }
