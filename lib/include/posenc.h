@@ -34,6 +34,7 @@
 #ifndef POSENC_H
 #define POSENC_H
 
+#include "posenc_block.h"
 #include "posenc_formats.h"
 #include "posenc_types.h"
 

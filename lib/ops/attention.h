@@ -52,6 +52,7 @@ struct pe_attention_bias {
 struct pe_attention_rows {
     unsigned char *real, *out;
     size_t width;
+    bool reused; /* memory for one head of each sequence, which the next head writes over; out is NULL then */
 };
 
 #define PE_TERMS 4
@@ -80,6 +81,9 @@ struct pe_attention {
 /* Reads and checks all inputs; fills everything up to mask. */
 int pe_attention_read(struct pe_arena *arena, struct pe_attention *a, const struct pe_attention_args *args,
                       struct pe_error *err);
+/* All heads of sequence b, one after the other, where each has keys of its own; scratch as the encoding needs
+ * it. */
+void pe_attention_sequence(const struct pe_attention *a, size_t b, void *scratch);
 /* A pe_work's run. */
 void pe_attention_part(const void *attention, size_t part);
 

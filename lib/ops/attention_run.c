@@ -21,7 +21,8 @@
 
 unsigned char *pe_block_place(const struct pe_attention_block *block, const struct pe_attention_rows *rows) {
     const struct pe_attention *a = block->a;
-    size_t row = (block->b * a->heads + block->h) * a->queries + block->first;
+    size_t head = rows->reused ? block->b : block->b * a->heads + block->h;
+    size_t row = head * a->queries + block->first;
     return rows->real + row * rows->width * a->real_size;
 }
 
@@ -185,6 +186,12 @@ static void unit_run(const struct pe_attention *a, size_t unit, size_t first, si
         struct pe_attention_block block = {
             .a = a, .b = b, .h = h + i, .first = first, .n = n, .scratch = scratch};
         block_run(&block);
+    }
+}
+
+void pe_attention_sequence(const struct pe_attention *a, size_t b, void *scratch) {
+    for (size_t h = 0; h < a->heads && !pe_stop_asked(a->stop); h++) {
+        unit_run(a, b * a->heads + h, 0, a->queries, scratch);
     }
 }
 

@@ -33,6 +33,7 @@ union out {
     struct {
         struct pe_work work;
         struct pe_attention_result attention;
+        struct pe_block_result block;
         struct pe_shift_result shift;
         struct pe_convert_result convert;
         struct pe_check_result check;
@@ -194,6 +195,19 @@ static int attention_terms(struct pe_arena *arena, union out *out, struct pe_err
     return pe_attention_open(arena, &out->op.work, &out->op.attention, &args, err);
 }
 
+static int block(struct pe_arena *arena, union out *out, struct pe_error *err) {
+    static const uint64_t seed = 1;
+    const struct pe_attention_mask seen = {.size = sizeof seen, .causal = true};
+    const struct pe_block_args args = {.size = sizeof args,
+                                       .plan = sinusoidal,
+                                       .embeddings = &halves,
+                                       .weights_seed = &seed,
+                                       .layers = 2,
+                                       .mask = &seen,
+                                       .dtype = PE_DTYPE_F64};
+    return pe_block_open(arena, &out->op.work, &out->op.block, &args, err);
+}
+
 static int shift_exact(struct pe_arena *arena, union out *out, struct pe_error *err) {
     const struct pe_shift_args args = {
         .size = sizeof args, .plan = sinusoidal, .distance = 2, .positions = &positions, .matrix = true};
@@ -245,13 +259,17 @@ static const struct {
     const char *name;
     int (*call)(struct pe_arena *arena, union out *out, struct pe_error *err);
 } rows[] = {
-    ROW(tensor_alloc),     ROW(tensor_convert),  ROW(positions_list),
-    ROW(positions_tensor), ROW(positions_mask),  ROW(positions_lengths),
-    ROW(spec_init),        ROW(plan_sinusoidal), ROW(spec_table),
-    ROW(encode),           ROW(apply),           ROW(attention),
-    ROW(attention_terms),  ROW(shift_exact),     ROW(shift_fitted),
-    ROW(convert),          ROW(check),           ROW(npy_read),
-    ROW(safetensors_open), ROW(safetensors_get), ROW(safetensors_write),
+    ROW(tensor_alloc),    ROW(tensor_convert),
+    ROW(positions_list),  ROW(positions_tensor),
+    ROW(positions_mask),  ROW(positions_lengths),
+    ROW(spec_init),       ROW(plan_sinusoidal),
+    ROW(spec_table),      ROW(encode),
+    ROW(apply),           ROW(attention),
+    ROW(attention_terms), ROW(block),
+    ROW(shift_exact),     ROW(shift_fitted),
+    ROW(convert),         ROW(check),
+    ROW(npy_read),        ROW(safetensors_open),
+    ROW(safetensors_get), ROW(safetensors_write),
 };
 
 /* ---- Sweeping ------------------------------------------------------------------------------------------ */

@@ -127,6 +127,22 @@ static bool attention_projected(struct ground *g) {
                .embeddings = &embedded, .heads = 4, .outputs = PE_ATTENTION_TERMS | PE_ATTENTION_POSITION});
 }
 
+static bool block_run(struct ground *g) {
+    const uint64_t seed = 1;
+    struct pe_tensor x = view(g, SIDE, 64);
+    struct pe_block_args args = {.size = sizeof args,
+                                 .embeddings = &x,
+                                 .naming = PE_BLOCK_GPT2,
+                                 .weights_seed = &seed,
+                                 .layers = 2,
+                                 .heads = 4,
+                                 .dtype = PE_DTYPE_BF16};
+    struct pe_block_result result;
+    struct pe_work work;
+    (void)!pe_block_open(g->arena, &work, &result, &args, &g->err);
+    return run(g, &work);
+}
+
 static bool shift_run(struct ground *g) {
     struct pe_plan *plan = plan_open(g, "64");
     struct pe_positions positions = {.length = 256, .axes = 1, .step = 1};
@@ -209,6 +225,7 @@ static const struct {
     {"apply searched", "naive", apply_searched, 512},
     {"attention", "none", attention_of_q, 256},
     {"attention projected", "sinusoidal", attention_projected, 1000},
+    {"block", "none", block_run, 2 * (8 + 4 + 6) * SIDE},
     {"shift fitted", "random", shift_run, 64 + 256},
     {"shift exact", "sinusoidal", shift_run, 64 + 256},
     {"convert", "none", convert_run, 5},

@@ -16,12 +16,15 @@
     X(arithmetic)         \
     X(attention)          \
     X(attention_errors)   \
+    X(block)              \
+    X(block_inside)       \
     X(budget)             \
     X(buffers)            \
     X(call)               \
     X(call_bad)           \
     X(call_batch)         \
     X(call_bits)          \
+    X(call_block)         \
     X(call_body)          \
     X(call_formats)       \
     X(call_http)          \

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What goes into the first layer: embeddings, or vectors of tokens, and the vectors of an absolute encoding.
+ *
+ * The vector of a token is made of its text, so that a sentence can be tried without a vocabulary: the same
+ * word has the same vector wherever it stands, and other words have others, nearly at right angles.
+ *
+ *     h     = FNV-1a, 64 bits, of the token's bytes
+ *     words = Philox4x32-10(key = token_seed (low word, high word), counter = (h low, h high, column, 1))
+ *     value = n(words)                      n standard normal, as in the type `random`
+ */
+#include "core/rng.h"
+#include "ops/block.h"
+
+#include <string.h>
+
+#define STREAM 1 /* the last word of the counter: 0 is that of `random`, 2 that of weights */
+
+/* ---- Sizes --------------------------------------------------------------------------------------------- */
+
+static int tokens_bind(struct pe_block_reader *r, struct pe_error *err) {
+    const struct pe_block_args *args = r->args;
+    struct pe_block *block = r->block;
+    bool adds = args->plan && pe_encoding_adds(pe_plan_row(args->plan));
+    if (args->n_tokens > PE_BLOCK_TOKENS_MAX) {
+        return pe_fail(err, PE_ERR_RANGE, "tokens", "has %zu items, at most %d are allowed", args->n_tokens,
+                       PE_BLOCK_TOKENS_MAX);
+    }
+    block->batch = 1;
+    block->length = args->n_tokens;
+    block->width = args->width ? args->width : adds ? pe_plan_width(args->plan) : pe_block_width(args);
+    if (!block->width) {
+        return pe_fail(
+            err, PE_ERR_MISSING, "width",
+            "is missing: how wide the vectors of the tokens are, where neither an absolute encoding nor "
+            "posted weights tell");
+    }
+    return PE_OK;
+}
+
+static int embeddings_bind(struct pe_block_reader *r, struct pe_error *err) {
+    const struct pe_tensor *x = r->args->embeddings;
+    struct pe_block *block = r->block;
+    char shape[128];
+    if ((x->rank != 2 && x->rank != 3) || x->dim[x->rank - 1] == 0 || (x->rank == 3 && x->dim[0] == 0)) {
+        return pe_fail(err, PE_ERR_SHAPE, "embeddings",
+                       "has shape %s, allowed are [T, D] and [B, T, D] with B and D of 1 or more",
+                       pe_tensor_shape_text(x, shape, sizeof shape));
+    }
+    block->batched = x->rank == 3;
+    block->batch = block->batched ? x->dim[0] : 1;
+    block->length = x->dim[x->rank - 2];
+    block->width = x->dim[x->rank - 1];
+    if (r->args->width && r->args->width != block->width) {
+        return pe_fail(err, PE_ERR_CONFLICT, "width", "is %zu but the embeddings have D = %zu",
+                       r->args->width, block->width);
+    }
+    return PE_OK;
+}
+
+int pe_block_input_bind(struct pe_block_reader *r, struct pe_error *err) {
+    const struct pe_block_args *args = r->args;
+    if (args->embeddings && args->tokens) {
+        return pe_fail(err, PE_ERR_CONFLICT, "tokens", "post either tokens or embeddings, not both");
+    }
+    if (!args->embeddings && !args->tokens) {
+        return pe_fail(err, PE_ERR_MISSING, "embeddings", "is missing: post embeddings, or tokens");
+    }
+    if (args->tokens ? tokens_bind(r, err) : embeddings_bind(r, err)) {
+        return err->code;
+    }
+    const char *field = args->tokens ? "width" : "embeddings";
+    const struct pe_block *block = r->block;
+    if (block->width > PE_BLOCK_WIDTH_MAX) {
+        return pe_fail(err, PE_ERR_RANGE, field, "has D = %zu, at most %d is allowed", block->width,
+                       PE_BLOCK_WIDTH_MAX);
+    }
+    if (args->plan && pe_encoding_adds(pe_plan_row(args->plan)) &&
+        pe_plan_width(args->plan) != block->width) {
+        return pe_fail(err, PE_ERR_SHAPE, field, "has D = %zu but the encoding has D = %zu", block->width,
+                       pe_plan_width(args->plan));
+    }
+    return PE_OK;
+}
+
+/* ---- Vectors ------------------------------------------------------------------------------------------- */
+
+static uint64_t token_hash(const char *text) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (const unsigned char *byte = (const unsigned char *)text; *byte; byte++) {
+        hash = (hash ^ *byte) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+static void token_vector(const struct pe_block_reader *r, const char *text, unsigned char *out) {
+    uint64_t hash = token_hash(text), seed = r->args->token_seed;
+    const uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+    for (size_t c = 0; c < r->block->width; c++) {
+        const uint32_t counter[4] = {(uint32_t)hash, (uint32_t)(hash >> 32), (uint32_t)c, STREAM};
+        uint32_t words[4];
+        pe_philox(words, counter, key);
+        double value = pe_random_gaussian(words, 1);
+        pe_dtype_store(r->block->real, &value, 1, out + c * r->block->real_size);
+    }
+}
+
+static int tokens_read(struct pe_block_reader *r, struct pe_error *err) {
+    struct pe_block *block = r->block;
+    struct pe_tensor x;
+    if (pe_tensor_alloc(r->arena, &x, block->real, 2, (size_t[2]){block->length, block->width}, err)) {
+        return pe_error_at(err, "tokens");
+    }
+    unsigned char *rows = x.data;
+    for (size_t t = 0; t < block->length && !pe_error_poll(err); t++) {
+        token_vector(r, r->args->tokens[t], rows + t * block->width * block->real_size);
+    }
+    block->input = rows;
+    return err->code;
+}
+
+static int embeddings_read(struct pe_block_reader *r, struct pe_error *err) {
+    struct pe_operand_rule rule = {.name = "embeddings", .real = r->block->real};
+    struct pe_operand x;
+    if (pe_operand_read(r->arena, &x, r->args->embeddings, &rule, err)) {
+        return err->code;
+    }
+    r->block->input = x.tensor.data;
+    return PE_OK;
+}
+
+/* The vectors that are added: [T, D], or [B, T, D] for positions of each sequence. */
+static int encoding_read(struct pe_block_reader *r, struct pe_error *err) {
+    struct pe_block *block = r->block;
+    const struct pe_plan *plan = r->args->plan;
+    size_t batch = block->batched ? block->batch : 0;
+    struct pe_positions positions = {.length = block->length, .axes = 1, .step = 1};
+    if (r->args->positions) {
+        positions = pe_positions_for(plan, r->args->positions, batch, block->length);
+    }
+    if (pe_positions_fit(plan, &positions, batch, block->length, "positions", err) ||
+        pe_positions_admit(plan, &positions, block->real, "positions", err)) {
+        return err->code;
+    }
+    struct pe_tensor p;
+    size_t n = pe_positions_count(&positions);
+    if (pe_tensor_alloc(r->arena, &p, block->real, 2, (size_t[2]){n, block->width}, err)) {
+        return err->code;
+    }
+    const struct pe_rows rows = {
+        .plan = plan, .positions = &positions, .dtype = block->real, .stop = err->stop};
+    pe_rows_encode(&rows, 0, n, p.data);
+    block->positions = p.data;
+    block->positions_batch = positions.batch > 1 ? block->length * block->width : 0;
+    return pe_error_poll(err);
+}
+
+int pe_block_input_read(struct pe_block_reader *r, struct pe_error *err) {
+    const struct pe_plan *plan = r->args->plan;
+    const struct pe_encoding *row = plan ? pe_plan_row(plan) : NULL;
+    if (r->args->tokens ? tokens_read(r, err) : embeddings_read(r, err)) {
+        return err->code;
+    }
+    if (r->args->positions && (!row || row->info.family == PE_FAMILY_NONE)) {
+        return pe_fail(err, PE_ERR_CONFLICT, "positions",
+                       "no encoding takes these positions: give one that does, or leave them out");
+    }
+    return row && pe_encoding_adds(row) ? encoding_read(r, err) : PE_OK;
+}
