@@ -29,6 +29,17 @@ extern const size_t api_common_n_fields_raw; /* with them */
 enum api_role { API_ROLE_QUERY = 1, API_ROLE_KEY };
 extern const struct pe_choice api_roles[];
 
+/* mask.c: the mask of attention. */
+struct api_mask {
+    uint64_t given;
+    bool causal;
+    const struct pe_tensor *lengths, *documents, *keep;
+    struct pe_ints window;
+};
+#define API_MASK_FIELDS 5
+extern const struct pe_field api_mask_fields[];
+int api_mask_make(const struct api_mask *in, struct pe_attention_mask *out, struct pe_error *err);
+
 #define API_MAX_PLANS 2
 
 /* Long loops over plain numbers handle so many between two questions whether to stop: under a millisecond. */
@@ -61,6 +72,7 @@ struct api_op {
     const char *get, *post; /* "GET /v1/encode", "POST /v1/encode"; NULL = not by that method */
     bool batch;             /* a list of other operations, carried out by the call itself */
     bool brief;             /* its opening is short where its query is: it takes no memory for results */
+    bool by_machine; /* its numbers are products of BLAS, whose last bits depend on the kind of processor */
     size_t request_size;
     const struct pe_field *fields;
     size_t n_fields;
@@ -100,6 +112,9 @@ int task_facts(struct task *task, const struct pe_plan *plan, struct pe_error *e
  * at most four, and then no other run is put in its place. */
 int task_narrow(struct task *task, const char *name, const struct pe_tensor *wide, enum pe_dtype dtype,
                 struct pe_error *err);
+struct text; /* wire/text.h */
+/* A text as a piece of JSON of the result, in the arena; NULL without memory. Frees the text. */
+const char *task_keep_text(struct task *task, struct text *text, struct pe_error *err);
 /* A number as a JSON field of the result. */
 int task_number(struct task *task, const char *name, double value, struct pe_error *err);
 

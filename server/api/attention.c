@@ -7,13 +7,6 @@
 
 #include <string.h>
 
-struct mask_object {
-    uint64_t given;
-    bool causal;
-    const struct pe_tensor *lengths, *documents, *keep;
-    struct pe_ints window;
-};
-
 struct attention_request {
     uint64_t given;
     struct pe_spec encoding;
@@ -23,21 +16,8 @@ struct attention_request {
     const struct pe_tensor *head_index;
     const struct pe_tensor *bias;
     struct pe_positions query_positions, key_positions;
-    const void *mask; /* struct mask_object */
+    const void *mask; /* struct api_mask */
     double scale;
-};
-
-static const struct pe_field mask_fields[] = {
-    {PE_FIELD(mask_object, causal), .def = "false",
-     .doc = "query i sees keys j <= i + Tk - Tq: aligned to the right"},
-    {PE_FIELD(mask_object, lengths), .flags = PE_FIELD_NUMBERS, .shape = "[B]",
-     .doc = "real keys of each batch row; those after them are padding"},
-    {PE_FIELD(mask_object, documents), .flags = PE_FIELD_NUMBERS, .shape = "[N]",
-     .doc = "lengths of packed documents, which sum to Tk; each sees only itself"},
-    {PE_FIELD(mask_object, keep), .flags = PE_FIELD_NUMBERS,
-     .shape = "[Tk], [B, Tk], [Tq, Tk] or [B, Tq, Tk]", .doc = "1 = visible, 0 = hidden"},
-    {PE_FIELD(mask_object, window), .min = 0, .max = PE_POSITION_MAX,
-     .doc = "one number w: |i - j| < w; two: [back, ahead]"},
 };
 
 static const struct pe_field fields[] = {
@@ -58,8 +38,8 @@ static const struct pe_field fields[] = {
      .shape = "[Tq, Tk], [H, Tq, Tk] or [B, H, Tq, Tk]", .doc = "added to the logits; null = -infinity"},
     {PE_FIELD(attention_request, query_positions), .doc = "default: aligned to the right of the keys"},
     {PE_FIELD(attention_request, key_positions), .doc = "default 0..Tk-1"},
-    {PE_FIELD(attention_request, mask), .fields = mask_fields, .n_fields = PE_COUNT(mask_fields),
-     .object_size = sizeof(struct mask_object), .doc = "which keys a query sees; \"causal\" for short"},
+    {PE_FIELD(attention_request, mask), .fields = api_mask_fields, .n_fields = API_MASK_FIELDS,
+     .object_size = sizeof(struct api_mask), .doc = "which keys a query sees; \"causal\" for short"},
     {PE_FIELD(attention_request, scale), .min = -1e30, .max = 1e30,
      .doc = "of q.k; default 1/sqrt(d), or the encoding's own: 1 of t5"},
 };
@@ -74,23 +54,6 @@ static const struct {
 
 static bool given(const struct attention_request *request, const char *name) {
     return pe_field_given(fields, pe_field_find(fields, PE_COUNT(fields), name), request);
-}
-
-static int make_mask(const struct mask_object *in, struct pe_attention_mask *out, struct pe_error *err) {
-    if (in->window.n > 2) {
-        return pe_fail(err, PE_ERR_SHAPE, "mask.window",
-                       "must be one number or [back, ahead], got %zu numbers", in->window.n);
-    }
-    *out = (struct pe_attention_mask){
-        .size = sizeof *out,
-        .causal = in->causal,
-        .lengths = in->lengths,
-        .documents = in->documents,
-        .keep = in->keep,
-        .n_window = (int)in->window.n,
-        .window = {in->window.v[0], in->window.v[1]},
-    };
-    return PE_OK;
 }
 
 /* The width of one head's queries; 0 where the shapes do not tell, which is an error that comes later. */
@@ -161,7 +124,7 @@ static int attention_open(struct task *task, struct pe_error *err) {
     struct pe_attention_mask mask;
     struct pe_plan *plan;
     bool queries = given(request, "query_positions"), keys = given(request, "key_positions");
-    if (make_plan(task, request, &plan, err) || (request->mask && make_mask(request->mask, &mask, err))) {
+    if (make_plan(task, request, &plan, err) || (request->mask && api_mask_make(request->mask, &mask, err))) {
         return err->code;
     }
     if (queries) {

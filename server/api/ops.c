@@ -13,6 +13,7 @@
     ROW(api_bias)                                                                                            \
     ROW(api_attention)                                                                                       \
     ROW(api_shift)                                                                                           \
+    ROW(api_block)                                                                                           \
     ROW(api_similarity)                                                                                      \
     ROW(api_properties)                                                                                      \
     ROW(api_head)                                                                                            \

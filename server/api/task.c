@@ -121,7 +121,7 @@ static int resolve_tables(struct task *task, struct pe_spec *spec, struct pe_err
     return PE_OK;
 }
 
-static const char *keep_text(struct task *task, struct text *text, struct pe_error *err) {
+const char *task_keep_text(struct task *task, struct text *text, struct pe_error *err) {
     const char *copy = NULL;
     if (text->failed) {
         pe_fail(err, PE_ERR_MEMORY, "", "no memory for the reply");
@@ -149,7 +149,7 @@ static int echo_config(struct task *task, const char *name, const struct pe_conf
         text_puts(&text, "]");
     }
     text_puts(&text, "}");
-    const char *json = keep_text(task, &text, err);
+    const char *json = task_keep_text(task, &text, err);
     if (json) {
         result_json(&task->result, name, json);
     }
@@ -180,7 +180,7 @@ int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, si
     struct text text = {0};
     const struct pe_spec resolved = {spec->encoding, (void *)(uintptr_t)pe_plan_params(*plan)};
     echo_encoding(&text, &resolved);
-    task->encoding_json = keep_text(task, &text, err);
+    task->encoding_json = task_keep_text(task, &text, err);
     if (!task->encoding_json) {
         return err->code;
     }
@@ -199,7 +199,7 @@ int task_facts(struct task *task, const struct pe_plan *plan, struct pe_error *e
             text_real(&text, facts[i].value[k]);
         }
         text_puts(&text, facts[i].n > 1 ? "]" : "");
-        const char *json = keep_text(task, &text, err);
+        const char *json = task_keep_text(task, &text, err);
         if (!json) {
             return err->code;
         }
@@ -242,7 +242,7 @@ void task_echo_positions(struct task *task, const char *name, const struct pe_po
 int task_number(struct task *task, const char *name, double value, struct pe_error *err) {
     struct text text = {0};
     text_real(&text, value);
-    const char *json = keep_text(task, &text, err);
+    const char *json = task_keep_text(task, &text, err);
     if (json) {
         result_json(&task->result, name, json);
     }

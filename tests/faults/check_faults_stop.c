@@ -23,6 +23,7 @@ static const struct row {
     {"POST /v1/apply", "{\"encoding\":\"vaswani\",\"embeddings\":[[1,2],[3,4]]}"},
     {"POST /v1/attention",
      "{\"q\":[[1,0],[0,1]],\"k\":[[1,0],[0,1]],\"v\":[[1],[2]],\"return\":[\"output\"]}"},
+    {"POST /v1/block", "{\"embeddings\":[[[1,2]],[[3,4]]],\"weights_seed\":1,\"layers\":2}"},
     {"POST /v1/batch", "{\"requests\":[{\"op\":\"encode\",\"encoding\":{\"type\":\"random\",\"d_model\":2},"
                        "\"positions\":[1]},{\"op\":\"positions\",\"lengths\":[2]},[]]}"},
     {"GET /v1/convert?from=halves&to=interleaved&head_dim=4", NULL},
