@@ -5,10 +5,11 @@
 #include "core/cells.h"
 
 #include "core/rng.h"
+#include "core/stop.h"
 
 #include <math.h>
 
-#define CHUNK       256  /* cells read at a time, on the stack */
+#define CHUNK       256  /* cells read at a time, on the stack; divides PE_STOP_ITEMS */
 #define SEEDED_MOST 8.66 /* no normal number of rng.h is larger */
 
 int pe_cells_check(const struct pe_table *table, const char *field, bool seeded, struct pe_error *err) {
@@ -40,7 +41,7 @@ double pe_cells_at(const struct pe_cells *cells, size_t row, size_t column) {
     return pe_random_gaussian(words, cells->std);
 }
 
-double pe_cells_largest(const struct pe_cells *cells) {
+double pe_cells_largest(const struct pe_cells *cells, const struct pe_stop *stop) {
     if (!cells->tensor) {
         return SEEDED_MOST * cells->std;
     }
@@ -48,7 +49,7 @@ double pe_cells_largest(const struct pe_cells *cells) {
     const unsigned char *data = tensor->data;
     size_t n = pe_tensor_count(tensor), size = pe_dtype_size(tensor->dtype);
     double most = 0, chunk[CHUNK];
-    for (size_t i = 0, step; i < n; i += step) {
+    for (size_t i = 0, step; i < n && (i % PE_STOP_ITEMS || !pe_stop_asked(stop)); i += step) {
         step = n - i < CHUNK ? n - i : CHUNK;
         pe_dtype_load(tensor->dtype, data + i * size, step, chunk);
         for (size_t k = 0; k < step; k++) {

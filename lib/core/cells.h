@@ -24,7 +24,7 @@ struct pe_cells {
  * PE_ERR_CONFLICT with both, PE_ERR_UNKNOWN_NAME for a name that is no loaded table's. */
 int pe_cells_check(const struct pe_table *table, const char *field, bool seeded, struct pe_error *err);
 double pe_cells_at(const struct pe_cells *cells, size_t row, size_t column);
-/* The largest |cell| but infinity, or what none from the seed exceeds. */
-double pe_cells_largest(const struct pe_cells *cells);
+/* The largest |cell| but infinity, or what none from the seed exceeds. Stopped, it is any number. */
+double pe_cells_largest(const struct pe_cells *cells, const struct pe_stop *stop);
 
 #endif

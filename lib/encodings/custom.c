@@ -76,6 +76,18 @@ static int custom_check(const void *params, struct pe_error *err) {
     return shape_check(custom, field, err);
 }
 
+/* The plan: the largest |number|. */
+static size_t custom_plan_bytes(const void *params) {
+    (void)params;
+    return sizeof(double);
+}
+
+static int custom_plan(struct pe_plan_view *view, struct pe_error *err) {
+    const struct pe_cells cells = {.tensor = numbers_of(view->params), .columns = 1};
+    *(double *)view->data = pe_cells_largest(&cells, err->stop);
+    return pe_error_poll(err);
+}
+
 static int custom_suits(const struct pe_plan_view *view, const struct pe_relation *relation,
                         struct pe_error *err) {
     size_t heads = relation->heads;
@@ -161,8 +173,7 @@ static bool custom_stationary(const struct pe_plan_view *view) {
 
 static double custom_reach(const struct pe_plan_view *view, const struct pe_relation *relation) {
     (void)relation;
-    const struct pe_cells cells = {.tensor = numbers_of(view->params), .columns = 1};
-    return pe_cells_largest(&cells);
+    return *(const double *)view->data;
 }
 
 const struct pe_encoding pe_custom = {
@@ -179,6 +190,8 @@ const struct pe_encoding pe_custom = {
             .n_fields = PE_COUNT(fields),
         },
     .check = custom_check,
+    .plan_bytes = custom_plan_bytes,
+    .plan = custom_plan,
     .admit = custom_admit,
     .suits = custom_suits,
     .admit_relation = custom_admit_relation,

@@ -391,7 +391,7 @@ static int deberta_plan(struct pe_plan_view *view, struct pe_error *err) {
     plan->rows = (uint32_t *)(void *)(next + panels_count(deberta));
     rows_fill(deberta, plan);
     const struct pe_cells made = {.seed = deberta->seed, .std = deberta->std};
-    plan->largest = n ? 0 : pe_cells_largest(&made);
+    plan->largest = n ? 0 : pe_cells_largest(&made, err->stop);
     for (int side = 0; side < N_SIDES; side++) {
         if (plan->tables[side] && table_make(deberta, plan, side, next, err)) {
             return err->code;

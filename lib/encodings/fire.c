@@ -120,19 +120,27 @@ static int fire_suits(const struct pe_plan_view *view, const struct pe_relation 
                    fire->w2.tensor->dim[1], heads);
 }
 
-/* The plan: w1 and b1 side by side, [n, 2]. */
+struct plan {
+    double largest[N_TABLES]; /* |number| of each */
+    double first[];           /* w1 and b1 side by side, [n, 2] */
+};
+
 static size_t fire_plan_bytes(const void *params) {
-    return hidden(params) * 2 * sizeof(double);
+    return sizeof(struct plan) + hidden(params) * 2 * sizeof(double);
 }
 
 static int fire_plan(struct pe_plan_view *view, struct pe_error *err) {
     const struct fire *fire = view->params;
     const struct pe_cells w1 = cells_of(fire, TABLE_W1), b1 = cells_of(fire, TABLE_B1);
-    double *first = view->data;
+    struct plan *plan = view->data;
     size_t n = hidden(fire);
     for (size_t k = 0; k < n; k++) {
-        first[2 * k] = pe_cells_at(&w1, k, 0);
-        first[2 * k + 1] = pe_cells_at(&b1, k, 0);
+        plan->first[2 * k] = pe_cells_at(&w1, k, 0);
+        plan->first[2 * k + 1] = pe_cells_at(&b1, k, 0);
+    }
+    for (int table = 0; table < N_TABLES; table++) {
+        const struct pe_cells cells = cells_of(fire, table);
+        plan->largest[table] = pe_cells_largest(&cells, err->stop);
     }
     return pe_error_poll(err);
 }
@@ -141,7 +149,7 @@ static int fire_plan(struct pe_plan_view *view, struct pe_error *err) {
 static void units_add(const struct pe_plan_view *view, size_t head, size_t first, const double *x, size_t n,
                       double *out) {
     const struct pe_cells w2 = cells_of(view->params, TABLE_W2);
-    const double *of = (const double *)view->data + 2 * first;
+    const double *of = ((const struct plan *)view->data)->first + 2 * first;
     double weight[AT_ONCE];
     size_t left = hidden(view->params) - first, units = left < AT_ONCE ? left : AT_ONCE;
     for (size_t k = 0; k < units; k++) {
@@ -159,11 +167,12 @@ static void fire_bias(const struct pe_plan_view *view, const struct pe_pair_row 
     const struct fire *fire = view->params;
     const struct pe_cells b2 = cells_of(fire, TABLE_B2);
     double most = log1p(fire->c * fmax(row->query, fire->L)) + fire->eps, x[AT_ONCE];
+    double start = pe_cells_at(&b2, row->head, 0);
     for (size_t first = 0, n; first < row->n; first += n) {
         n = row->n - first < AT_ONCE ? row->n - first : AT_ONCE;
         for (size_t j = 0; j < n; j++) {
             x[j] = log1p(fire->c * fabs(row->keys[first + j] - row->query)) / most;
-            out[first + j] = pe_cells_at(&b2, row->head, 0);
+            out[first + j] = start;
         }
         for (size_t k = 0; k < hidden(fire); k += AT_ONCE) {
             units_add(view, row->head, k, x, n, out + first);
@@ -174,11 +183,10 @@ static void fire_bias(const struct pe_plan_view *view, const struct pe_pair_row 
 /* Every unit at its largest, with the largest x that these distances can have. */
 static double fire_reach(const struct pe_plan_view *view, const struct pe_relation *relation) {
     const struct fire *fire = view->params;
-    const struct pe_cells w1 = cells_of(fire, TABLE_W1), b1 = cells_of(fire, TABLE_B1);
-    const struct pe_cells w2 = cells_of(fire, TABLE_W2), b2 = cells_of(fire, TABLE_B2);
+    const double *largest = ((const struct plan *)view->data)->largest;
     double x = log1p(fire->c * relation->distance) / (log1p(fire->c * fire->L) + fire->eps);
-    double unit = pe_cells_largest(&w1) * x + pe_cells_largest(&b1);
-    return (double)hidden(fire) * unit * pe_cells_largest(&w2) + pe_cells_largest(&b2);
+    double unit = largest[TABLE_W1] * x + largest[TABLE_B1];
+    return (double)hidden(fire) * unit * largest[TABLE_W2] + largest[TABLE_B2];
 }
 
 static double fire_cost_ns(const struct pe_plan_view *view) {

@@ -71,6 +71,25 @@ static int kerple_check(const void *params, struct pe_error *err) {
                : PE_OK;
 }
 
+/* The largest of the numbers. */
+struct plan {
+    double most_p, most_a;
+};
+
+static size_t kerple_plan_bytes(const void *params) {
+    (void)params;
+    return sizeof(struct plan);
+}
+
+static int kerple_plan(struct pe_plan_view *view, struct pe_error *err) {
+    const struct kerple *kerple = view->params;
+    const struct pe_cells p = {.tensor = kerple->p, .columns = 1}, a = {.tensor = kerple->a, .columns = 1};
+    struct plan *plan = view->data;
+    plan->most_p = pe_cells_largest(&p, err->stop);
+    plan->most_a = pe_cells_largest(&a, err->stop);
+    return pe_error_poll(err);
+}
+
 static int kerple_suits(const struct pe_plan_view *view, const struct pe_relation *relation,
                         struct pe_error *err) {
     size_t heads = relation->heads;
@@ -103,9 +122,8 @@ static bool kerple_stationary(const struct pe_plan_view *view) {
 
 /* Each kernel grows with p, with a and with the distance, from 1 on. */
 static double kerple_reach(const struct pe_plan_view *view, const struct pe_relation *relation) {
-    const struct kerple *kerple = view->params;
-    const struct pe_cells p = {.tensor = kerple->p, .columns = 1}, a = {.tensor = kerple->a, .columns = 1};
-    return -kernel(kerple, pe_cells_largest(&p), pe_cells_largest(&a), fmax(relation->distance, 1));
+    const struct plan *plan = view->data;
+    return -kernel(view->params, plan->most_p, plan->most_a, fmax(relation->distance, 1));
 }
 
 const struct pe_encoding pe_kerple = {
@@ -123,6 +141,8 @@ const struct pe_encoding pe_kerple = {
             .n_fields = PE_COUNT(fields),
         },
     .check = kerple_check,
+    .plan_bytes = kerple_plan_bytes,
+    .plan = kerple_plan,
     .suits = kerple_suits,
     .bias = kerple_bias,
     .stationary = kerple_stationary,

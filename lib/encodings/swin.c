@@ -84,13 +84,21 @@ static int swin_check(const void *params, struct pe_error *err) {
                    window.cls ? " with a class token" : "", rows);
 }
 
+struct plan {
+    struct pe_window window; /* first, so data is a window, too */
+    double largest;          /* |bias| */
+};
+
 static size_t swin_plan_bytes(const void *params) {
     (void)params;
-    return sizeof(struct pe_window);
+    return sizeof(struct plan);
 }
 
 static int swin_plan(struct pe_plan_view *view, struct pe_error *err) {
-    return window_of(view->data, view->params, err);
+    const struct pe_cells cells = cells_of(view->params);
+    struct plan *plan = view->data;
+    plan->largest = pe_cells_largest(&cells, err->stop);
+    return window_of(&plan->window, view->params, err) ? err->code : pe_error_poll(err);
 }
 
 static int swin_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
@@ -123,9 +131,8 @@ static void swin_bias(const struct pe_plan_view *view, const struct pe_pair_row 
 }
 
 static double swin_reach(const struct pe_plan_view *view, const struct pe_relation *relation) {
-    const struct pe_cells cells = cells_of(view->params);
     (void)relation;
-    return pe_cells_largest(&cells);
+    return ((const struct plan *)view->data)->largest;
 }
 
 const struct pe_encoding pe_swin = {

@@ -304,7 +304,7 @@ static int swin_plan(struct pe_plan_view *view, struct pe_error *err) {
     const struct pe_cells cells = {.seed = swin->seed, .std = swin->std};
     struct plan *plan = view->data;
     plan->heads = heads_of(swin);
-    plan->largest = plan->heads ? 0 : swin->squash ? 16 : pe_cells_largest(&cells);
+    plan->largest = plan->heads ? 0 : swin->squash ? 16 : pe_cells_largest(&cells, err->stop);
     if (pe_window_read(&plan->window, &swin->window, swin->cls_rows, "window", err)) {
         return err->code;
     }

@@ -130,10 +130,9 @@ static int t5_plan(struct pe_plan_view *view, struct pe_error *err) {
     struct t5_data *data = view->data;
     const struct pe_bucket_rule rule = rule_of(t5);
     const struct pe_cells cells = cells_of(t5);
-    (void)err;
     pe_buckets_open(&data->buckets, &rule, data->edges);
-    data->reach = pe_cells_largest(&cells) * fabs(t5->bias_scale);
-    return PE_OK;
+    data->reach = pe_cells_largest(&cells, err->stop) * fabs(t5->bias_scale);
+    return pe_error_poll(err);
 }
 
 static int t5_admit(const struct pe_plan_view *view, const struct pe_positions *positions,

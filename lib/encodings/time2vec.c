@@ -75,9 +75,9 @@ static int check_table(const struct time2vec *t2v, const struct pe_table *table,
                        pe_tensor_shape_text(tensor, shape, sizeof shape),
                        tensor == w ? "" : ", as many as w has");
     }
-    if (!(pe_cells_largest(&cells) <= PE_POSITION_MAX)) {
+    if (!(pe_cells_largest(&cells, err->stop) <= PE_POSITION_MAX)) {
         return pe_fail(err, PE_ERR_RANGE, field, "reaches %g, allowed are -2^53 to 2^53",
-                       pe_cells_largest(&cells));
+                       pe_cells_largest(&cells, err->stop));
     }
     return PE_OK;
 }

@@ -222,7 +222,7 @@ static int transformer_xl_plan(struct pe_plan_view *view, struct pe_error *err) 
         const struct pe_cells made = cells_of(xl, cells);
         plan->largest[cells] =
             tensor ? pe_vector_largest(tensor->dtype, tensor->data, pe_tensor_count(tensor), false)
-            : has_cells(xl, cells) ? pe_cells_largest(&made)
+            : has_cells(xl, cells) ? pe_cells_largest(&made, err->stop)
                                    : 0;
     }
     if (!xl->table.tensor) {

@@ -204,12 +204,12 @@ static int wavlm_plan(struct pe_plan_view *view, struct pe_error *err) {
         return err->code;
     }
     pe_buckets_open(&data->buckets, &rule, data->numbers + 2 * view->width);
-    data->most_bias = pe_cells_largest(&table);
-    data->most_const = pe_cells_largest(&constant);
+    data->most_bias = pe_cells_largest(&table, err->stop);
+    data->most_const = pe_cells_largest(&constant, err->stop);
     for (size_t c = 0; c < 2 * view->width; c++) {
         data->most_gate += fabs(data->numbers[c]);
     }
-    return PE_OK;
+    return pe_error_poll(err);
 }
 
 static double sigmoid(double x) {
