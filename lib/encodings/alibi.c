@@ -107,7 +107,7 @@ static bool alibi_stationary(const struct pe_plan_view *view) {
 /* No slope is above 1. */
 static double alibi_reach(const struct pe_plan_view *view, const struct pe_relation *relation) {
     const struct alibi *alibi = view->params;
-    return alibi->form == FORM_CAUSAL_KEY ? PE_POSITION_MAX : relation->distance;
+    return alibi->form == FORM_CAUSAL_KEY ? relation->furthest_key : relation->distance;
 }
 
 const struct pe_encoding pe_alibi = {

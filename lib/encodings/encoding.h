@@ -54,6 +54,7 @@ struct pe_relation {
     const double *query_positions, *key_positions; /* [Tq] and [Tk]; of several sequences the first's */
     size_t n_query_positions, n_key_positions;     /* of all sequences, one after the other */
     double distance;                               /* no |key - query| is larger, in any sequence */
+    double furthest_key;                           /* no |position| of a key is larger */
     double largest_query, largest_key;             /* no |q| or |k| is larger */
     double scale;                                  /* of q.k */
 };

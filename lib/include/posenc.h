@@ -259,7 +259,7 @@ PE_API int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe
 struct pe_bias_args {
     size_t size;
     const struct pe_plan *plan;
-    size_t heads; /* H, of the model */
+    size_t heads; /* H, of the model, up to 65536 */
     const struct pe_tensor
         *head_index; /* [n]: only these heads of it, in any order, some perhaps twice; NULL: all */
     /* [T] or [B, T]. Where one is not given the other stands for both; neither has to be for an encoding that
@@ -270,8 +270,8 @@ struct pe_bias_args {
 
 /* bias: what a relative encoding adds to the logits of query i and key j, [H, Tq, Tk], or [B, H, Tq, Tk] for
  * positions [B, T]; each number made in float64 and rounded once. PE_ERR_UNSUPPORTED at `encoding.type` for
- * an encoding without a bias, or whose term depends on the query; PE_ERR_RANGE at `head_index` and at
- * positions that it does not take; PE_ERR_SHAPE at a parameter whose table is for other heads. */
+ * an encoding without a bias, or whose term depends on the query; PE_ERR_RANGE at `heads`, `head_index` and
+ * at positions that it does not take; PE_ERR_SHAPE at a parameter whose table is for other heads. */
 PE_API int pe_bias_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *bias,
                         const struct pe_bias_args *args, struct pe_error *err) PE_CHECKED;
 /* dtype and shape of that, without data. */

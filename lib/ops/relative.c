@@ -39,6 +39,9 @@ int pe_relative_heads_read(struct pe_arena *arena, struct pe_relative_heads *hea
                            const struct pe_tensor *index, struct pe_error *err) {
     char shape[128];
     *heads = (struct pe_relative_heads){.model = model, .n = model};
+    if (model > PE_HEADS_MAX) {
+        return pe_fail(err, PE_ERR_RANGE, "heads", "got %zu, allowed are up to %d", model, PE_HEADS_MAX);
+    }
     if (!index || err->code) {
         return err->code;
     }
@@ -90,21 +93,22 @@ static struct span positions_span(const double *list, size_t n, struct pe_error 
     return span;
 }
 
-/* The largest |key - query| in any sequence. */
-static double largest_distance(const struct pe_relative *relative, size_t batch, struct pe_error *err) {
-    const struct pe_relation *relation = &relative->relation;
-    double largest = 0;
+/* The largest |key - query| in any sequence, and the largest |key|. */
+static int distances_find(struct pe_relative *relative, size_t batch, struct pe_error *err) {
+    struct pe_relation *relation = &relative->relation;
+    relation->distance = relation->furthest_key = 0;
     for (size_t b = 0; b < batch && relation->queries && relation->keys; b++) {
         struct span q =
             positions_span(relation->query_positions + b * relative->query_batch, relation->queries, err);
         struct span k =
             positions_span(relation->key_positions + b * relative->key_batch, relation->keys, err);
-        largest = fmax(largest, fmax(k.most - q.least, q.most - k.least));
         if (err->code) {
-            break;
+            return err->code;
         }
+        relation->distance = fmax(relation->distance, fmax(k.most - q.least, q.most - k.least));
+        relation->furthest_key = fmax(relation->furthest_key, fmax(-k.least, k.most));
     }
-    return largest;
+    return err->code;
 }
 
 /* ---- Opening ------------------------------------------------------------------------------------------- */
@@ -172,8 +176,7 @@ int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const
     size_t batch = positions[0].batch > positions[1].batch ? positions[0].batch : positions[1].batch;
     relative->query_batch = positions[0].batch > 1 ? positions[0].length : 0;
     relative->key_batch = positions[1].batch > 1 ? positions[1].length : 0;
-    relation->distance = largest_distance(relative, batch ? batch : 1, err);
-    if (err->code || admit_relation(relative, err)) {
+    if (distances_find(relative, batch ? batch : 1, err) || admit_relation(relative, err)) {
         return err->code;
     }
     sizes_open(relative);

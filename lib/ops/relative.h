@@ -10,6 +10,8 @@
 
 #include "encodings/encoding.h"
 
+#define PE_HEADS_MAX 65536 /* slopes and seeds count heads in 32 bits */
+
 /* The heads of the model, and which of them are asked for. */
 struct pe_relative_heads {
     size_t model, n;

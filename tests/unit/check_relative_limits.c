@@ -225,6 +225,53 @@ START_TEST(networks_that_overflow_are_refused) {
 }
 END_TEST
 
+/* Whoever opens a plan is asked while its table is looked through. */
+START_TEST(a_large_table_is_asked_between) {
+    enum { MANY = 1 << 19, ASKED_LEAST = MANY / 65536 };
+    static float numbers[MANY - 1];
+    struct pe_tensor table = {numbers, PE_DTYPE_F32, 1, {PE_COUNT(numbers)}};
+    struct pe_spec spec;
+    arena = pe_arena_open((size_t)1 << 20, NULL, &err);
+    ck_assert_int_eq(pe_spec_init(arena, &spec, "custom", &err), PE_OK);
+    ck_assert_int_eq(pe_spec_set_tensor(&spec, "by_distance", &table, &err), PE_OK);
+    err.stop = &stop;
+    ck_assert_int_eq(pe_plan_open(&plan, &spec, &err), PE_OK);
+    ck_assert_uint_ge(asked, ASKED_LEAST);
+}
+END_TEST
+
+/* A bias of the key alone reaches as far as the keys do, so small ones fit a small type. */
+START_TEST(a_bias_by_the_key_fits_where_the_keys_do) {
+    static const double furthest[] = {65504, 65505};
+    open((size_t)1 << 20, "alibi", "form", "causal_key");
+    struct pe_positions of_q = places(0, 2, NULL), of_k = places(furthest[_i] - 3, 4, NULL);
+    struct pe_bias_args args = {.size = sizeof args,
+                                .plan = plan,
+                                .heads = 1,
+                                .query_positions = &of_q,
+                                .key_positions = &of_k,
+                                .dtype = PE_DTYPE_F16};
+    struct pe_work work;
+    struct pe_tensor bias;
+    ck_assert_int_eq(pe_bias_open(arena, &work, &bias, &args, &err), _i ? PE_ERR_RANGE : PE_OK);
+}
+END_TEST
+
+/* Slopes and seeds count heads in 32 bits. */
+START_TEST(heads_have_an_end) {
+    static const size_t heads[] = {65536, 65537, SIZE_MAX};
+    static const double last[1] = {65535};
+    open((size_t)1 << 20, "alibi", NULL, NULL);
+    struct pe_tensor index = {(void *)(uintptr_t)last, PE_DTYPE_F64, 1, {1}}, bias;
+    struct pe_positions at = places(0, 2, NULL);
+    struct pe_bias_args args = {
+        .size = sizeof args, .plan = plan, .heads = heads[_i], .head_index = &index, .query_positions = &at};
+    struct pe_work work;
+    ck_assert_int_eq(pe_bias_open(arena, &work, &bias, &args, &err), _i ? PE_ERR_RANGE : PE_OK);
+    ck_assert_str_eq(err.path, _i ? "heads" : "");
+}
+END_TEST
+
 Suite *relative_limits_suite(void) {
     Suite *suite = suite_create("relative_limits");
     TCase *tests = tcase_create("library"), *calls = tcase_create("service");
@@ -237,6 +284,9 @@ Suite *relative_limits_suite(void) {
     tcase_add_test(tests, a_bias_too_large_takes_nothing);
     tcase_add_test(tests, attention_too_large_makes_no_biases);
     tcase_add_loop_test(tests, dear_biases_are_asked_between, 0, 4);
+    tcase_add_test(tests, a_large_table_is_asked_between);
+    tcase_add_loop_test(tests, a_bias_by_the_key_fits_where_the_keys_do, 0, 2);
+    tcase_add_loop_test(tests, heads_have_an_end, 0, 3);
     tcase_add_test(calls, networks_that_overflow_are_refused);
     return suite;
 }
