@@ -20,8 +20,11 @@ struct pe_plan {
 
 #define ALIGN 64
 
+/* All that an error's text has room for, beside what stands around it: the registry grows. */
+#define NAMES_ROOM (sizeof(((struct pe_error *)0)->text) - 100)
+
 static int unknown_type(const char *type, struct pe_error *err) {
-    char names[200] = "";
+    char names[NAMES_ROOM] = "";
     for (size_t i = 0; i < pe_encoding_count(); i++) {
         size_t used = strlen(names);
         snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", pe_encoding_at(i)->type);
