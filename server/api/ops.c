@@ -20,6 +20,7 @@
     ROW(api_positions)                                                                                       \
     ROW(api_convert)                                                                                         \
     ROW(api_check)                                                                                           \
+    ROW(api_identify)                                                                                        \
     ROW(api_batch)
 
 #define DECLARE(name) extern const struct api_op name;

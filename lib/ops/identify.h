@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * identify: what its files share. Whatever was posted becomes a sheet, some of its rows as float64 numbers,
+ * every column of which should be a sine or cosine. A shape says which columns are what and which step of the
+ * ladder each stands on; a ladder is four numbers. Column c at position p, where x = scale*p + offset:
+ *
+ *     factor * sin or cos (x * base^(-(first + step*pair)/denominator))
+ *
+ *     identify_sheet.c    what was posted as a sheet
+ *     identify_hands.c    the ladder of a sheet from nothing, given the shape
+ *     identify_fit.c      the ladder nearby that fits best
+ *     identify_round.c    the simplest numbers that explain it as well
+ *     identify_rows.c     hypotheses: shapes, arithmetics, scalings
+ *     identify_trial.c    one hypothesis as an encoding, carried out by the library and compared
+ *     identify_search.c   which are tried
+ *     identify_say.c      what is unusual about one, in words
+ *     identify.c          the verdict
+ */
+#ifndef PE_IDENTIFY_H
+#define PE_IDENTIFY_H
+
+#include "core/replay.h"
+#include "core/stop.h"
+#include "encodings/encoding.h"
+
+/* Rows by rising position. Of turned vectors a sheet is [cosines, sines] of the angles that they turned by.
+ */
+struct pe_sheet {
+    size_t rows, width;
+    const double *p; /* [rows] */
+    double *x;       /* [rows, width] */
+    double *weight;  /* [rows, width]; NULL: all are 1 */
+    double floor;    /* root mean square below which differences are rounding */
+    double power;    /* mean of the weighted squares */
+};
+
+enum { PE_LADDER_BASE, PE_LADDER_SCALE, PE_LADDER_OFFSET, PE_LADDER_FACTOR, PE_LADDER_N };
+/* Logarithms but for the offset. */
+struct pe_ladder {
+    double v[PE_LADDER_N];
+    double sign; /* of the scale */
+};
+
+struct pe_shape {
+    const char *name; /* of the convention */
+    bool halves, cos_first, minus_one;
+    int first[2], step[2]; /* exponents of sines and of cosines: (first + step*pair)/denominator */
+    double penalty;        /* what it takes to be believed, in nats */
+    const char *mistake;   /* a sentence; NULL: none */
+};
+
+/* ---- identify_fit.c ---- */
+
+/* Is the column a cosine, and what is its exponent? */
+struct pe_column {
+    bool cosine;
+    double exponent;
+};
+struct pe_column pe_shape_column(const struct pe_shape *shape, size_t width, size_t column);
+/* One number, and the place on the wave: an angle. */
+double pe_ladder_value(const struct pe_ladder *ladder, const struct pe_column *column, double p);
+/* The mean square by which the ladder misses a sample of the sheet. */
+double pe_ladder_miss(const struct pe_sheet *sheet, const struct pe_shape *shape,
+                      const struct pe_ladder *ladder);
+/* The same of rows near position 0 alone. */
+double pe_ladder_miss_near(const struct pe_sheet *sheet, const struct pe_shape *shape,
+                           const struct pe_ladder *ladder);
+/* Gauss-Newton from where the ladder stands, over those numbers whose bit is set in `free`,.
+ * Returns the mean square. */
+double pe_ladder_refine(const struct pe_sheet *sheet, const struct pe_shape *shape, struct pe_ladder *ladder,
+                        unsigned free);
+/* The same from a rough guess: first over rows near position 0, where angles are small, then over all. */
+double pe_ladder_approach(const struct pe_sheet *sheet, const struct pe_shape *shape,
+                          struct pe_ladder *ladder, unsigned free);
+
+/* ---- identify_hands.c ---- */
+
+/* From nothing: false where it finds none. The scratch is [2 * width]. */
+bool pe_ladder_find(const struct pe_sheet *sheet, const struct pe_shape *shape, double *scratch,
+                    struct pe_ladder *ladder);
+/* A shape whose pairs are no hands of a clock, or too few rows: ladders in a grid. */
+void pe_ladder_scan(const struct pe_sheet *sheet, const struct pe_shape *shape, struct pe_ladder *ladder);
+
+/* ---- identify_round.c ---- */
+
+/* How improbable these numbers are, before anything was seen: nats, 0 for the usual ones. */
+double pe_ladder_penalty(const struct pe_ladder *ladder, size_t width);
+/* The simplest ladder that explains the sheet as well; `bold`: also where it is a little worse, as code that
+ * computes angles badly pulls at all numbers. */
+void pe_ladder_simplify(const struct pe_sheet *sheet, const struct pe_shape *shape, struct pe_ladder *ladder,
+                        bool bold);
+/* Nats: the lower the better. */
+double pe_sheet_score(const struct pe_sheet *sheet, double square, double penalty);
+
+/* ---- identify_rows.c ---- */
+
+extern const struct pe_shape pe_identify_shapes[];
+extern const size_t pe_identify_n_shapes;
+
+extern const struct pe_shape pe_identify_rotary; /* [cosines, sines] */
+
+/* Arithmetics that deployed code used. */
+struct pe_identify_arithmetic {
+    enum pe_arithmetic arithmetic;
+    double penalty;
+    const char *name, *sentence;
+};
+extern const struct pe_identify_arithmetic pe_identify_arithmetics[];
+extern const size_t pe_identify_n_arithmetics;
+
+/* Positions that were rounded before they became angles: the sheet is fitted over those. */
+struct pe_identify_pass {
+    enum pe_arithmetic arithmetic;
+    enum pe_dtype rounded; /* 0: not at all */
+    double start;
+};
+extern const struct pe_identify_pass pe_identify_passes[];
+extern const size_t pe_identify_n_passes;
+
+/* Scalings of rotary frequencies that no straight ladder explains. */
+struct pe_identify_scaling {
+    const char *rope_type, *more; /* parameters by blanks, "scaling.mscale=1" */
+};
+extern const struct pe_identify_scaling pe_identify_scalings[];
+extern const size_t pe_identify_n_scalings;
+
+/* ---- identify_sheet.c ---- */
+
+enum pe_identify_kind { PE_IDENTIFY_TABLE = 1, PE_IDENTIFY_TRIG, PE_IDENTIFY_TURNED };
+
+/* What was posted, some of its rows as numbers. A row of `got` is what somebody's code made: vectors;
+ * cosines, then sines; turned vectors of all heads. */
+struct pe_identify {
+    enum pe_identify_kind kind;
+    struct pe_arena *arena;
+    const struct pe_tensor *made[2]; /* tensor; cos, sin; after */
+    const struct pe_tensor *before;
+    struct pe_positions positions;
+    size_t length, items, heads, width; /* rows; numbers in a row; of turned vectors; of a vector or head */
+    enum pe_dtype stored;               /* the narrowest type that holds the numbers */
+    size_t n;                           /* rows of the sample, by rising position */
+    size_t *row;                        /* [n] */
+    double *p, *got, *was;              /* [n], [n, items], [n, items] of `before` */
+    bool *zero;                         /* [n]: rows of zeros */
+    size_t n_zero;
+    double floor, power; /* as of a sheet */
+    enum pe_trig_form form;
+    int layout; /* of full tables of cosines; 0: they do not tell */
+    double hint_base;
+    int hint_layout;
+    const char *hint_type;
+    double *scratch; /* [n * items + 2 * items] */
+    struct pe_trial *trials;
+    size_t n_trials;
+};
+
+int pe_identify_read(struct pe_arena *arena, struct pe_identify *op, const struct pe_identify_args *args,
+                     struct pe_error *err);
+/* Rows first .. first+n-1 of those posted: what was made, and what was there before (where that is). */
+void pe_identify_load(const struct pe_identify *op, size_t row, double *got, double *was);
+/* The sheet of a width. `rotary_dim` and `layout`: of turned vectors. */
+int pe_identify_sheet(const struct pe_identify *op, struct pe_sheet *sheet, size_t width, int layout,
+                      struct pe_error *err);
+
+/* ---- identify_trial.c ---- */
+
+/* A hypothesis in all its details. */
+struct pe_trial {
+    struct pe_spec spec;
+    const struct pe_shape *shape; /* NULL: naive, or a scaling of frequencies */
+    const struct pe_identify_arithmetic *arithmetic;
+    const struct pe_identify_scaling *scaling;
+    struct pe_ladder ladder;
+    size_t width;      /* of its sheet */
+    int layout;        /* of rotary ones */
+    double original;   /* of a scaling: the context before it */
+    const char *naive; /* the form of a naive one, else NULL */
+    double length;     /* of that, where it has one */
+    double factor;     /* of every number, beside the encoding */
+    double shift;      /* of positions, beside the encoding */
+    double penalty, score, square, largest;
+};
+
+#define PE_IDENTIFY_TRIALS 96
+
+/* The encoding of a trial, as far as it can be said. */
+int pe_trial_spec(const struct pe_identify *op, struct pe_trial *trial, struct pe_error *err);
+/* Is it carried out by the library, or by the ladder, as no encoding is so wrong? */
+bool pe_trial_is_encoding(const struct pe_trial *trial);
+/* Row by row what the trial makes at positions p [n], into out [n, items]. exact: without its faults of
+ * arithmetic. `was` is what is turned. */
+struct pe_trial_rows {
+    const struct pe_identify *op;
+    const struct pe_trial *trial;
+    const struct pe_plan *plan;
+    const double *p, *was;
+    size_t n;
+};
+void pe_trial_make(const struct pe_trial_rows *rows, double *shifted, double *out);
+/* Compares a trial with the sample and keeps it. A trial that the encoding refuses is dropped. */
+int pe_trial_add(struct pe_identify *op, struct pe_trial *trial, struct pe_error *err);
+/* The best so far; NULL: none. */
+const struct pe_trial *pe_trial_best(const struct pe_identify *op);
+
+/* ---- identify_search.c ---- */
+
+/* All hypotheses, tried. */
+int pe_identify_search(struct pe_identify *op, struct pe_error *err);
+
+/* ---- identify_say.c ---- */
+
+/* What was found out about a trial, beside what it says itself. */
+struct pe_finding {
+    double fault;          /* the largest difference to the encoding without its faults */
+    double fault_position; /* where that is */
+    bool rounding_shows;   /* the numbers tell that they were rounded to `stored` */
+};
+/* ARENA texts; NULL on failure, and for `mistake` where nothing is unusual. */
+const char *pe_trial_name(const struct pe_identify *op, const struct pe_trial *trial, struct pe_error *err);
+const char *pe_trial_mistake(const struct pe_identify *op, const struct pe_trial *trial,
+                             const struct pe_finding *finding, struct pe_error *err);
+
+#endif

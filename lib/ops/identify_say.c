@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * identify: what is unusual about a table, in words. A remark is a row: it says something, or nothing.
+ */
+#include "ops/identify.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ROOM 900
+
+struct words {
+    char text[ROOM];
+    size_t n;
+};
+
+static void say(struct words *words, const char *joint, const char *format, ...) PE_PRINTF(3, 4);
+static void say(struct words *words, const char *joint, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    if (words->n && words->n < ROOM - 1) {
+        words->n += (size_t)snprintf(words->text + words->n, ROOM - words->n, "%s", joint);
+    }
+    if (words->n < ROOM - 1) {
+        words->n += (size_t)vsnprintf(words->text + words->n, ROOM - words->n, format, list);
+    }
+    va_end(list);
+}
+
+static const char *keep(struct pe_arena *arena, const struct words *words, struct pe_error *err) {
+    size_t n = strlen(words->text) + 1;
+    char *copy = pe_arena_alloc(arena, n, err);
+    if (copy) {
+        memcpy(copy, words->text, n);
+    }
+    return copy;
+}
+
+struct subject {
+    const struct pe_identify *op;
+    const struct pe_trial *trial;
+    const struct pe_finding *finding;
+    double base, scale, offset;
+    bool rotary;
+};
+
+#define JOINT "; "
+
+/* ---- Remarks ------------------------------------------------------------------------------------------- */
+
+static void of_shape(const struct subject *s, struct words *out) {
+    const struct pe_shape *shape = s->trial->shape;
+    if (!shape || s->rotary) {
+        return;
+    }
+    if (shape->halves) {
+        say(out, JOINT, "halves layout, not interleaved: all %s, then all %s",
+            shape->cos_first ? "cosines" : "sines", shape->cos_first ? "sines" : "cosines");
+    } else if (shape->cos_first) {
+        say(out, JOINT, "cosines come before sines");
+    }
+    if (shape->minus_one) {
+        say(out, JOINT, "the denominator is d/2 - 1, not d/2");
+    }
+    if (shape->mistake) {
+        say(out, JOINT, "%s", shape->mistake);
+    }
+    if (s->trial->width < s->op->width) {
+        say(out, JOINT, "the last column is zeros, as the width is odd");
+    }
+}
+
+static void of_layout(const struct subject *s, struct words *out) {
+    if (!s->rotary) {
+        return;
+    }
+    bool halves = s->trial->layout == PE_ROTARY_HALVES;
+    if (s->op->kind == PE_IDENTIFY_TRIG && s->op->form == PE_TRIG_HALF) {
+        say(out, JOINT, "one column for each pair does not tell whether the layout is halves or interleaved");
+    } else {
+        say(out, JOINT, "%s", halves ? "halves layout, not interleaved" : "interleaved layout, not halves");
+    }
+    if (s->trial->width < s->op->width) {
+        say(out, JOINT, "only the first %zu of %zu columns turn", s->trial->width, s->op->width);
+    }
+    if (s->trial->ladder.sign < 0) {
+        say(out, JOINT, "pairs turn clockwise: the rotation is transposed, or the sines are negated");
+    }
+}
+
+/* NTK-aware scaling is another base: base * factor^(d/(d-2)). */
+static double ntk_factor(const struct subject *s) {
+    static const double factors[] = {2, 3, 4, 8, 10, 16, 32};
+    double width = (double)s->trial->width;
+    for (size_t i = 0; i < PE_COUNT(factors) && width > 2; i++) {
+        if (fabs(s->base / (10000 * pow(factors[i], width / (width - 2))) - 1) < 1e-6) {
+            return factors[i];
+        }
+    }
+    return 0;
+}
+
+static const struct {
+    double base;
+    const char *why;
+} bases[] = {
+    {100, "sqrt(10000): the exponent is i/d in place of 2i/d"},
+    {1e8, "10000^2: the exponent is 4i/d in place of 2i/d"},
+    {1000, "a zero is missing"},
+    {100000, "a zero too many"},
+};
+
+static void of_base(const struct subject *s, struct words *out) {
+    double ntk = s->rotary ? ntk_factor(s) : 0;
+    if (fabs(s->base / 10000 - 1) < 1e-12 || s->trial->naive || s->trial->width <= 2) {
+        return;
+    }
+    for (size_t i = 0; i < PE_COUNT(bases) && !s->rotary; i++) {
+        if (fabs(s->base / bases[i].base - 1) < 1e-9) {
+            say(out, JOINT, "the base is %g, not 10000: %s", s->base, bases[i].why);
+            return;
+        }
+    }
+    say(out, JOINT, "the base is %.10g, not 10000", s->base);
+    if (ntk > 0) {
+        say(out, ": ", "NTK-aware scaling by %g", ntk);
+    }
+}
+
+static void of_positions(const struct subject *s, struct words *out) {
+    double shift = s->rotary || s->trial->naive ? s->trial->shift : s->offset;
+    if (fabs(shift - nearbyint(shift)) < 1e-9 && shift != 0 && s->op->positions.list == NULL) {
+        double first = s->op->positions.start * (s->rotary ? 1 : s->scale) + shift;
+        say(out, JOINT, "positions start at %.10g%s", first, s->op->positions.start == 0 ? ", not 0" : "");
+    } else if (fabs(shift) > 1e-12) {
+        say(out, JOINT, "%.10g is added to positions", shift);
+    }
+    if (s->trial->naive) {
+        return;
+    }
+    if (s->trial->scaling) {
+        say(out, JOINT, "the frequencies are scaled: %s, factor %.10g, original context %.10g",
+            s->trial->scaling->rope_type, 1 / s->scale, s->trial->original);
+    } else if (fabs(s->scale - 1) > 1e-12) {
+        bool divided = s->scale < 1;
+        say(out, JOINT, "positions are %s by %.10g%s", divided ? "divided" : "multiplied",
+            divided ? 1 / s->scale : s->scale, s->rotary ? ": linear scaling" : "");
+    }
+    if (s->trial->ladder.sign < 0 && !s->rotary) {
+        say(out, JOINT, "positions count backwards");
+    }
+}
+
+static void of_factor(const struct subject *s, struct words *out) {
+    double factor = s->trial->factor, root = sqrt((double)s->op->width), stretched = exp((factor - 1) / 0.1);
+    static const char *const what[] = {NULL, "every value", "every cosine and sine", "every turned value"};
+    if (fabs(factor - 1) < 1e-12) {
+        return;
+    }
+    say(out, JOINT, "%s is multiplied by %.7g", what[s->op->kind], factor);
+    if (fabs(factor / root - 1) < 1e-9) {
+        say(out, " ", "= sqrt(d), which is meant for the embeddings");
+    } else if (fabs(factor * root - 1) < 1e-9) {
+        say(out, " ", "= 1/sqrt(d)");
+    } else if (s->rotary && factor > 1.05 && fabs(stretched - nearbyint(stretched)) < 1e-2 * stretched) {
+        say(out, " ", "= 0.1*ln(%.0f) + 1, the attention factor of YaRN", stretched);
+    }
+}
+
+static void of_zeros(const struct subject *s, struct words *out) {
+    size_t first = SIZE_MAX;
+    for (size_t k = 0; k < s->op->n; k++) {
+        first = s->op->zero[k] && s->op->row[k] < first ? s->op->row[k] : first;
+    }
+    if (s->op->n_zero == 1) {
+        say(out, JOINT, "row %zu is zeros, as that of padding (padding_idx)", first);
+    } else if (s->op->n_zero > 1) {
+        say(out, JOINT, "%zu rows are zeros, from row %zu on, as those of padding", s->op->n_zero, first);
+    }
+}
+
+static void of_arithmetic(const struct subject *s, struct words *out) {
+    if (s->trial->arithmetic->sentence) {
+        say(out, JOINT, "%s: error %.2g at position %.10g", s->trial->arithmetic->sentence, s->finding->fault,
+            s->finding->fault_position);
+    }
+    if (s->finding->rounding_shows) {
+        say(out, JOINT, "values are rounded to %s", pe_dtype_name(s->op->stored));
+    }
+}
+
+static void (*const remarks[])(const struct subject *s, struct words *out) = {
+    of_shape, of_layout, of_base, of_positions, of_factor, of_zeros, of_arithmetic,
+};
+
+static struct subject subject_of(const struct pe_identify *op, const struct pe_trial *trial) {
+    return (struct subject){.op = op,
+                            .trial = trial,
+                            .base = exp(trial->ladder.v[PE_LADDER_BASE]),
+                            .scale = exp(trial->ladder.v[PE_LADDER_SCALE]),
+                            .offset = trial->ladder.v[PE_LADDER_OFFSET],
+                            .rotary = op->kind != PE_IDENTIFY_TABLE};
+}
+
+const char *pe_trial_mistake(const struct pe_identify *op, const struct pe_trial *trial,
+                             const struct pe_finding *finding, struct pe_error *err) {
+    struct subject subject = subject_of(op, trial);
+    struct words words = {.n = 0};
+    subject.finding = finding;
+    for (size_t i = 0; i < PE_COUNT(remarks); i++) {
+        remarks[i](&subject, &words);
+    }
+    return words.n ? keep(op->arena, &words, err) : NULL;
+}
+
+/* ---- The name ------------------------------------------------------------------------------------------ */
+
+const char *pe_trial_name(const struct pe_identify *op, const struct pe_trial *trial, struct pe_error *err) {
+    const struct subject s = subject_of(op, trial);
+    struct words words = {.n = 0};
+    if (trial->naive) {
+        say(&words, ", ", "naive %s", trial->naive);
+    } else {
+        say(&words, ", ", "%s", trial->shape->name);
+    }
+    if (s.rotary) {
+        say(&words, " ", "%s", trial->layout == PE_ROTARY_HALVES ? "halves" : "interleaved");
+    }
+    if (!trial->naive && trial->width > 2 && fabs(s.base / 10000 - 1) > 1e-12) {
+        say(&words, ", ", "base %.10g", s.base);
+    }
+    if (trial->scaling) {
+        say(&words, ", ", "%s scaling by %.10g", trial->scaling->rope_type, 1 / s.scale);
+    } else if (fabs(s.scale - 1) > 1e-12 && !trial->naive) {
+        say(&words, ", ", "scale %.10g", s.scale);
+    }
+    if (s.offset != 0) {
+        say(&words, ", ", "offset %.10g", s.offset);
+    }
+    if (trial->arithmetic->name) {
+        say(&words, ", ", "%s", trial->arithmetic->name);
+    }
+    if (trial->shape && trial->shape->mistake) {
+        say(&words, ", ", "other exponents");
+    }
+    return keep(op->arena, &words, err);
+}

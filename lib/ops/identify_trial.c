@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * identify: one hypothesis as an encoding that could be posted, carried out by the library and compared with
+ * what was made, rounded as that was.
+ */
+#include "ops/identify.h"
+#include "ops/operand.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMPARED ((size_t)8192) /* numbers of the sample that a trial is compared with */
+
+/* ---- The encoding -------------------------------------------------------------------------------------- */
+
+struct setter {
+    struct pe_arena *arena;
+    struct pe_spec *spec;
+    struct pe_error *err;
+};
+
+static void set(const struct setter *to, const char *name, const char *value) {
+    if (to->err->code || pe_spec_set(to->arena, to->spec, name, value, to->err)) {
+        return;
+    }
+}
+
+static void set_real(const struct setter *to, const char *name, double value, double usual) {
+    char text[40], round[40];
+    snprintf(text, sizeof text, "%.17g", value);
+    snprintf(round, sizeof round, "%.14g", value); /* exp(log(10000)) is not quite 10000 */
+    if (!(fabs(value - usual) <= 1e-13 * fabs(usual))) {
+        set(to, name, fabs(strtod(round, NULL) - value) < 1e-13 * fabs(value) ? round : text);
+    }
+}
+
+static void set_arithmetic(const struct setter *to, const struct pe_trial *trial) {
+    if (trial->arithmetic->arithmetic != PE_ARITHMETIC_EXACT) {
+        set(to, "arithmetic", pe_choice_name(pe_arithmetic_choices, (int)trial->arithmetic->arithmetic));
+    }
+}
+
+/* Where zeros are, as a position of the encoding; NAN where they are not one whole number. */
+static double padding_of(const struct pe_identify *op, const struct pe_trial *trial) {
+    double at = NAN;
+    for (size_t k = 0; k < op->n && op->n_zero == 1; k++) {
+        if (op->zero[k]) {
+            double x = trial->ladder.sign * exp(trial->ladder.v[PE_LADDER_SCALE]) * op->p[k] +
+                       trial->ladder.v[PE_LADDER_OFFSET];
+            at = fabs(x - nearbyint(x)) < 1e-9 * fmax(fabs(x), 1) ? nearbyint(x) : NAN;
+        }
+    }
+    return at;
+}
+
+static void sinusoidal_spec(const struct pe_identify *op, struct pe_trial *trial, const struct setter *to) {
+    const struct pe_shape *shape = trial->shape;
+    const double *v = trial->ladder.v;
+    set_real(to, "d_model", (double)op->width, 0);
+    set_real(to, "base", exp(v[PE_LADDER_BASE]), 10000);
+    if (shape->halves) {
+        set(to, "layout", "halves");
+    }
+    if (shape->cos_first) {
+        set(to, "order", "cos_sin");
+    }
+    if (shape->minus_one) {
+        set(to, "denominator", "half_minus_one");
+    }
+    if (trial->width < op->width) {
+        set(to, "odd", "zero");
+    }
+    set_real(to, "position_scale", trial->ladder.sign * exp(v[PE_LADDER_SCALE]), 1);
+    set_real(to, "offset", v[PE_LADDER_OFFSET], 0);
+    double padding = padding_of(op, trial);
+    if (!isnan(padding)) {
+        set_real(to, "padding_idx", padding, NAN);
+    }
+    trial->factor = exp(v[PE_LADDER_FACTOR]);
+}
+
+/* The parameters of a scaling, which are one text. */
+static void set_all(const struct setter *to, const char *texts) {
+    char copy[200], *at = copy;
+    snprintf(copy, sizeof copy, "%s", texts);
+    for (char *name; (name = strtok_r(at, " ", &at));) {
+        char *value = strchr(name, '=');
+        if (value) {
+            *value = '\0';
+            set(to, name, value + 1);
+        }
+    }
+}
+
+/* The scaling and shift of rotary ones; the factor of turned vectors stands beside the encoding. */
+static void rope_spec(const struct pe_identify *op, struct pe_trial *trial, const struct setter *to) {
+    const double *v = trial->ladder.v;
+    double scale = exp(v[PE_LADDER_SCALE]);
+    size_t head = op->kind == PE_IDENTIFY_TURNED ? op->width : trial->width;
+    set_real(to, "head_dim", (double)head, 0);
+    if (trial->width < head) {
+        set_real(to, "rotary_dim", (double)trial->width, 0);
+    }
+    set(to, "layout", trial->layout == PE_ROTARY_INTERLEAVED ? "interleaved" : "halves");
+    set_real(to, "base", exp(v[PE_LADDER_BASE]), 10000);
+    if (trial->ladder.sign < 0) {
+        set(to, "direction", "clockwise");
+    }
+    if (trial->scaling) {
+        set(to, "scaling.rope_type", trial->scaling->rope_type);
+        set_real(to, "scaling.factor", 1 / scale, 0);
+        set_real(to, "scaling.original_max_position_embeddings", trial->original, 0);
+        set_all(to, trial->scaling->more);
+    } else if (fabs(scale - 1) > 1e-12) {
+        set(to, "scaling.rope_type", "linear");
+        set_real(to, "scaling.factor", 1 / scale, 0);
+    }
+    trial->shift = trial->ladder.sign * v[PE_LADDER_OFFSET] / (trial->scaling ? 1 : scale);
+    trial->factor = exp(v[PE_LADDER_FACTOR]);
+}
+
+static void naive_spec(const struct pe_identify *op, struct pe_trial *trial, const struct setter *to) {
+    set_real(to, "d_model", (double)op->width, 0);
+    set(to, "form", trial->naive);
+    if (trial->length > 0) {
+        set_real(to, "seq_len", trial->length, 0);
+    }
+    trial->factor = 1;
+    trial->shift = trial->ladder.v[PE_LADDER_OFFSET];
+}
+
+int pe_trial_spec(const struct pe_identify *op, struct pe_trial *trial, struct pe_error *err) {
+    const struct setter to = {op->arena, &trial->spec, err};
+    bool rotary = op->kind != PE_IDENTIFY_TABLE;
+    if (pe_spec_init(op->arena, &trial->spec, trial->naive ? "naive" : rotary ? "rope" : "sinusoidal", err)) {
+        return err->code;
+    }
+    if (trial->naive) {
+        naive_spec(op, trial, &to);
+    } else if (rotary) {
+        rope_spec(op, trial, &to);
+        set_arithmetic(&to, trial);
+    } else {
+        sinusoidal_spec(op, trial, &to);
+        set_arithmetic(&to, trial);
+    }
+    return err->code;
+}
+
+/* ---- Carrying it out ----------------------------------------------------------------------------------- */
+
+static void make_by_ladder(const struct pe_trial_rows *rows, double *out) {
+    const struct pe_trial *trial = rows->trial;
+    size_t width = rows->op->width;
+    memset(out, 0, rows->n * width * sizeof *out);
+    for (size_t c = 0; c < trial->width; c++) {
+        struct pe_column column = pe_shape_column(trial->shape, trial->width, c);
+        for (size_t i = 0; i < rows->n; i++) {
+            out[i * width + c] = pe_ladder_value(&trial->ladder, &column, rows->p[i]);
+        }
+    }
+}
+
+static void make_turned(const struct pe_trial_rows *rows, size_t i, const double *cosine, double *out) {
+    const struct pe_identify *op = rows->op;
+    bool halves = rows->trial->layout != PE_ROTARY_INTERLEAVED;
+    size_t pairs = rows->trial->width / 2;
+    const double *sine = cosine + pairs, *was = rows->was + i * op->items;
+    memcpy(out, was, op->items * sizeof *out);
+    for (size_t h = 0; h < op->heads; h++) {
+        for (size_t k = 0; k < pairs; k++) {
+            size_t a = h * op->width + (halves ? k : 2 * k), b = a + (halves ? pairs : 1);
+            out[a] = rows->trial->factor * (was[a] * cosine[k] - was[b] * sine[k]);
+            out[b] = rows->trial->factor * (was[b] * cosine[k] + was[a] * sine[k]);
+        }
+    }
+}
+
+static void make_rotary(const struct pe_trial_rows *rows, const struct pe_positions *positions, double *out) {
+    const struct pe_identify *op = rows->op;
+    bool turned = op->kind == PE_IDENTIFY_TURNED;
+    const struct pe_rotary_rows trig = {.plan = rows->plan,
+                                        .positions = positions,
+                                        .dtype = PE_DTYPE_F64,
+                                        .form = turned ? PE_TRIG_HALF : op->form};
+    size_t n = pe_rotary_row_items(&trig);
+    for (size_t i = 0; i < rows->n; i++) {
+        double *row = out + i * op->items, *to = turned ? op->scratch : row;
+        pe_rotary_fill(&trig, i, 1, to, to + n);
+        if (turned) {
+            make_turned(rows, i, to, row);
+            continue;
+        }
+        for (size_t k = 0; k < op->items; k++) {
+            row[k] *= rows->trial->factor;
+        }
+    }
+}
+
+bool pe_trial_is_encoding(const struct pe_trial *trial) {
+    return !trial->shape || !trial->shape->mistake;
+}
+
+static void round_all(enum pe_dtype dtype, double *x, size_t n) {
+    for (size_t i = 0; i < n && dtype != PE_DTYPE_F64; i++) {
+        uint64_t cell = 0;
+        pe_dtype_store(dtype, &x[i], 1, &cell);
+        pe_dtype_load(dtype, &cell, 1, &x[i]);
+    }
+}
+
+void pe_trial_make(const struct pe_trial_rows *rows, double *shifted, double *out) {
+    const struct pe_identify *op = rows->op;
+    for (size_t i = 0; i < rows->n; i++) {
+        shifted[i] = rows->p[i] + rows->trial->shift;
+    }
+    const struct pe_positions positions = {.length = rows->n, .axes = 1, .list = shifted};
+    if (!pe_trial_is_encoding(rows->trial)) {
+        make_by_ladder(rows, out);
+    } else if (op->kind != PE_IDENTIFY_TABLE) {
+        make_rotary(rows, &positions, out);
+    } else {
+        const struct pe_rows vectors = {.plan = rows->plan, .positions = &positions, .dtype = PE_DTYPE_F64};
+        pe_rows_encode(&vectors, 0, rows->n, out);
+        for (size_t i = 0; i < rows->n * op->items; i++) {
+            out[i] *= rows->trial->factor;
+        }
+    }
+    round_all(op->stored, out, rows->n * op->items);
+}
+
+/* ---- Comparing ----------------------------------------------------------------------------------------- */
+
+/* Rows of the sample in even steps, both ends among them. */
+static void compare(const struct pe_identify *op, struct pe_trial *trial, const struct pe_plan *plan) {
+    size_t most = COMPARED / op->items < 8 ? 8 : COMPARED / op->items;
+    size_t n = op->n < most ? op->n : most, counted = 0;
+    double *made = op->scratch + 2 * op->items, sum = 0, shifted;
+    for (size_t j = 0; j < n; j++) {
+        size_t k = n > 1 ? j * (op->n - 1) / (n - 1) : 0;
+        const struct pe_trial_rows rows = {.op = op,
+                                           .trial = trial,
+                                           .plan = plan,
+                                           .p = op->p + k,
+                                           .was = op->was ? op->was + k * op->items : NULL,
+                                           .n = 1};
+        if (op->zero[k] && isnan(padding_of(op, trial))) {
+            continue;
+        }
+        pe_trial_make(&rows, &shifted, made);
+        for (size_t i = 0; i < op->items; i++) {
+            double off = op->got[k * op->items + i] - made[i];
+            sum += off * off;
+            trial->largest = fmax(trial->largest, fabs(off));
+        }
+        counted += op->items;
+    }
+    trial->square = counted ? sum / (double)counted : 0;
+    double items = (double)(op->n * op->items);
+    trial->score = 0.5 * fmin(items, COMPARED) * log(trial->square + op->floor * op->floor) + trial->penalty;
+}
+
+/* Failures that are no fault of the hypothesis. */
+static int grave(const struct pe_error *inner, struct pe_error *err) {
+    if (inner->code == PE_ERR_MEMORY || inner->code == PE_ERR_STOPPED || inner->code == PE_ERR_LIMIT) {
+        *err = *inner;
+    }
+    return err->code;
+}
+
+/* Does the encoding take the positions? Those of the sample have both ends. */
+static int admit(const struct pe_identify *op, const struct pe_trial *trial, const struct pe_plan *plan,
+                 struct pe_error *err) {
+    double *shifted = op->scratch + 3 * op->items;
+    for (size_t k = 0; k < op->n; k++) {
+        shifted[k] = op->p[k] + trial->shift;
+    }
+    const struct pe_positions positions = {.length = op->n, .axes = 1, .list = shifted};
+    return pe_positions_admit(plan, &positions, PE_DTYPE_F64, "positions", err);
+}
+
+static void keep(struct pe_identify *op, const struct pe_trial *trial) {
+    size_t worst = 0;
+    for (size_t i = 1; i < op->n_trials; i++) {
+        worst = op->trials[i].score > op->trials[worst].score ? i : worst;
+    }
+    if (op->n_trials < PE_IDENTIFY_TRIALS) {
+        op->trials[op->n_trials++] = *trial;
+    } else if (trial->score < op->trials[worst].score) {
+        op->trials[worst] = *trial;
+    }
+}
+
+int pe_trial_add(struct pe_identify *op, struct pe_trial *trial, struct pe_error *err) {
+    struct pe_error inner = {.stop = err->stop};
+    struct pe_plan *plan = NULL;
+    trial->penalty += trial->arithmetic->penalty;
+    trial->square = trial->largest = 0;
+    if (pe_error_poll(err)) {
+        return err->code;
+    }
+    if (pe_trial_spec(op, trial, &inner) || pe_plan_open(&plan, &trial->spec, &inner) ||
+        admit(op, trial, plan, &inner)) {
+        pe_plan_close(plan);
+        return grave(&inner, err);
+    }
+    compare(op, trial, plan);
+    pe_plan_close(plan);
+    keep(op, trial);
+    return PE_OK;
+}
+
+const struct pe_trial *pe_trial_best(const struct pe_identify *op) {
+    const struct pe_trial *best = op->n_trials ? op->trials : NULL;
+    for (size_t i = 1; i < op->n_trials; i++) {
+        best = op->trials[i].score < best->score ? &op->trials[i] : best;
+    }
+    return best;
+}
