@@ -602,6 +602,7 @@ struct pe_identify_candidate {
     struct pe_spec encoding; /* as it is said; a plan of it says the rest */
     const char *name;        /* in short: "vaswani, float32 angles" */
     const char *mistake;     /* what is unusual about it, in a sentence; NULL: nothing */
+    double factor, shift;    /* beside the encoding: of every number, and added to positions */
     double max_abs, rms;     /* by how much the table misses it, mistakes included */
     bool parts;              /* from the encoding as it should be, exact and without the mistakes */
     size_t part_index;       /* the first row that does */

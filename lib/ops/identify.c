@@ -144,7 +144,8 @@ static int candidate_describe(const struct pe_identify *op, struct pe_trial *tri
     struct pe_trial right = without_faults(trial);
     struct pe_plan *plan = NULL, *right_plan = NULL;
     struct comparison c = {.op = op, .trial = trial, .right = &right, .out = out};
-    *out = (struct pe_identify_candidate){.encoding = trial->spec};
+    *out = (struct pe_identify_candidate){
+        .encoding = trial->spec, .factor = trial->factor, .shift = trial->shift};
     if (!pe_trial_spec(op, &right, err) && !pe_plan_open(&plan, &trial->spec, err) &&
         !pe_plan_open(&right_plan, &right.spec, err) && !comparison_open(&c, err)) {
         c.plan = plan;

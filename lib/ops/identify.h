@@ -9,6 +9,7 @@
  *     identify_sheet.c    what was posted as a sheet
  *     identify_hands.c    the ladder of a sheet from nothing, given the shape
  *     identify_fit.c      the ladder nearby that fits best
+ *     identify_bridge.c   the same where rows are far from each other
  *     identify_round.c    the simplest numbers that explain it as well
  *     identify_rows.c     hypotheses: shapes, arithmetics, scalings
  *     identify_trial.c    one hypothesis as an encoding, carried out by the library and compared
@@ -68,7 +69,7 @@ double pe_ladder_miss_near(const struct pe_sheet *sheet, const struct pe_shape *
 /* Gauss-Newton from where the ladder stands, over those numbers whose bit is set in `free`,.
  * Returns the mean square. */
 double pe_ladder_refine(const struct pe_sheet *sheet, const struct pe_shape *shape, struct pe_ladder *ladder,
-                        unsigned free);
+                        unsigned free, int rounds);
 /* The same from a rough guess: first over rows near position 0, where angles are small, then over all. */
 double pe_ladder_approach(const struct pe_sheet *sheet, const struct pe_shape *shape,
                           struct pe_ladder *ladder, unsigned free);
@@ -80,6 +81,13 @@ bool pe_ladder_find(const struct pe_sheet *sheet, const struct pe_shape *shape, 
                     struct pe_ladder *ladder);
 /* A shape whose pairs are no hands of a clock, or too few rows: ladders in a grid. */
 void pe_ladder_scan(const struct pe_sheet *sheet, const struct pe_shape *shape, struct pe_ladder *ladder);
+
+/* ---- identify_bridge.c ---- */
+
+/* From rows that stand together to others far away. With scratch [2 * width] from nothing, without from where
+ * the ladder stands. false where there is no such gap, or the near rows are not explained. */
+bool pe_ladder_bridge(const struct pe_sheet *sheet, const struct pe_shape *shape, double *scratch,
+                      struct pe_ladder *ladder);
 
 /* ---- identify_round.c ---- */
 

@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-#define ITEMS         1024 /* numbers in a sample */
-#define NEAR_ROWS     8    /* to either side */
+#define ITEMS         480 /* numbers in a sample */
+#define NEAR_ROWS     8   /* to either side */
 #define NEAR_ITEMS    128
 #define LEAST_COLUMNS 24
 #define ROUNDS        12 /* of Gauss-Newton */
@@ -222,9 +222,9 @@ static double sample_refine(const struct sample *s, struct pe_ladder *ladder, un
 }
 
 double pe_ladder_refine(const struct pe_sheet *sheet, const struct pe_shape *shape, struct pe_ladder *ladder,
-                        unsigned free) {
+                        unsigned free, int rounds) {
     struct sample s = sample_of(sheet, shape, ALL_ROWS, ITEMS);
-    return sample_refine(&s, ladder, free, ROUNDS);
+    return sample_refine(&s, ladder, free, rounds);
 }
 
 double pe_ladder_approach(const struct pe_sheet *sheet, const struct pe_shape *shape,
@@ -233,5 +233,5 @@ double pe_ladder_approach(const struct pe_sheet *sheet, const struct pe_shape *s
         struct sample s = sample_of(sheet, shape, reach, ITEMS);
         sample_refine(&s, ladder, free, ROUNDS);
     }
-    return pe_ladder_refine(sheet, shape, ladder, free);
+    return pe_ladder_refine(sheet, shape, ladder, free, ROUNDS);
 }

@@ -14,14 +14,22 @@
 #include <float.h>
 #include <math.h>
 
-#define TURN       6.283185307179586
-#define STARTS     24 /* pairs of rows on a level */
-#define LEVELS     40 /* gaps up to 2^40 times the smallest */
-#define LINES      24 /* hands that take part in a vote */
-#define BASES      1500
-#define SCAN_BASES 152 /* from 5 to 2e7 in steps of a tenth of log(base) */
+#define TURN    6.283185307179586
+#define STARTS  24   /* pairs of rows on a level */
+#define LEVELS  40   /* gaps up to 2^40 times the smallest */
+#define ALONE   20   /* guesses where hands do not agree */
+#define FAR     3000 /* positions for which a measured base is too rough */
+#define ALIASED 3    /* gaps in which the fastest hand turns too far */
+#define LINES   24   /* hands that take part in a vote */
+#define BASES   3000
+/* log(base) from 5 to 2e7 */
+#define RANGE_FIRST 1.6
+#define RANGE_LAST  16.9
+#define RANGE_ROWS  50000
+#define SCAN_BASES  152 /* from 5 to 2e7 in steps of a tenth of log(base) */
 /* How far away a table may begin without saying so. */
-#define STARTS_MAX 1100000.0
+#define STARTS_MAX  1100000.0
+#define STARTS_NEAR 2000.0 /* where the scale is not 1 */
 
 /* ---- Hands of a clock ---------------------------------------------------------------------------------- */
 
@@ -36,6 +44,7 @@ struct hands {
     double *omega, *phase; /* [n]: per unit of position; where it stands at row `zero` */
     double noise;          /* of an angle */
     size_t zero;
+    bool whole;            /* the scale is 1 */
     double smallest, span; /* of the gaps */
 };
 
@@ -220,47 +229,69 @@ static double stand_follow(const struct hands *hands, double slope, double x) {
     return x;
 }
 
-/* How well the hands stand for x, from -1 to 1. */
-static double stand_rate(const struct hands *hands, double slope, double x) {
-    double sum = 0;
-    size_t stride = hands->n > LINES ? hands->n / LINES : 1, n = 0;
-    for (size_t i = 0; i < hands->n; i += stride, n++) {
-        sum += cos(hands->phase[i] - exp(-slope * (double)i) * x);
+/* How well the hands stand for x, from -1 to 1; -1 where that is not over `least`. */
+static double stand_rate(const struct hands *hands, double slope, double x, double least) {
+    double sum = 0, most, rate = 1;
+    size_t stride = hands->n > LINES ? hands->n / LINES : 1, n = (hands->n + stride - 1) / stride;
+    double ratio = exp(-slope * (double)stride);
+    most = (double)n;
+    for (size_t i = 0; i < hands->n && most > least * (double)n; i += stride, rate *= ratio) {
+        double one = cos(hands->phase[i] - rate * x);
+        sum += one;
+        most += one - 1;
     }
-    return sum / (double)n;
+    return most > least * (double)n ? sum / (double)n : -1;
 }
 
 /* Far from position 0 a base that is known to a thousandth tells nothing about whole turns: bases around it,
  * with the usual offsets, in steps that no hand can hide between. */
 static double base_search(const struct hands *hands, double *slope, double near) {
-    static const double offsets[] = {0, 1, 2, -1};
-    double best = -2, middle = *slope, at = near;
-    double step = 0.6 * middle / fmax(fabs(near), 1), best_slope = middle;
-    for (int k = -BASES; k <= BASES && hands->n > 1; k++) {
-        for (size_t i = 0; i < PE_COUNT(offsets); i++) {
-            double rate = stand_rate(hands, middle + k * step, near + offsets[i]);
+    double best = 0.9, middle = *slope, at = NAN;
+    double step = 0.8 * middle / fmax(fabs(near), 1);
+    for (int k = -BASES; k <= BASES; k++) {
+        for (int offset = -3; offset <= 5; offset++) {
+            double rate = stand_rate(hands, middle + k * step, near + offset, best);
             if (rate > best) {
                 best = rate;
-                best_slope = middle + k * step;
-                at = near + offsets[i];
+                *slope = middle + k * step;
+                at = near + offset;
             }
         }
     }
-    *slope = best > 0.9 ? best_slope : middle;
-    return best > 0.9 ? at : NAN;
+    return at;
+}
+
+/* The same where nothing is known about the base but that the scale is 1, as hands turned too far from row to
+ * row: the whole range of bases, at a row not far from position 0. */
+static double range_search(const struct hands *hands, double p, double *slope) {
+    double denominator = (double)hands->sheet->width, best = 0.9, at = NAN, log_base = RANGE_FIRST;
+    while (log_base < RANGE_LAST && fabs(p) <= RANGE_ROWS) {
+        for (int offset = 0; offset <= 2; offset++) {
+            double rate = stand_rate(hands, 2 * log_base / denominator, p + offset, best);
+            if (rate > best) {
+                best = rate;
+                *slope = 2 * log_base / denominator;
+                at = p + offset;
+            }
+        }
+        log_base += fmin(log_base / fmax(fabs(p), 1), 0.1);
+    }
+    return at;
 }
 
 /* Rows that begin far away without saying so: the whole numbers that the fastest hand stands for, seen by all
  * of them. */
-static double start_search(const struct hands *hands, double slope, double *rate) {
-    double at = NAN, phase = hands->phase[0] / TURN;
-    for (double x = -STARTS_MAX; x <= STARTS_MAX; x++) {
-        double off = phase - x / TURN;
+static double start_search(const struct hands *hands, double slope, double near, double *rate) {
+    double at = NAN, phase = (hands->phase[0] - near) / TURN;
+    double most = hands->whole ? STARTS_MAX : STARTS_NEAR;
+    for (double offset = -most; offset <= most; offset++) {
+        double off = phase - offset / TURN;
         off -= floor(off + 0.5);
-        double now = fabs(off) < 0.02 ? stand_rate(hands, slope, x) : -1;
+        double now = fabs(off) < 0.02 ? stand_rate(hands, slope, near + offset, *rate) : -1;
+        now -= now > *rate ? 2e-5 * log1p(fabs(offset)) : 0; /* the nearest one where many fit */
         if (now > *rate) {
             *rate = now;
-            at = x;
+            at = near + offset;
         }
     }
     return at;
@@ -268,13 +299,13 @@ static double start_search(const struct hands *hands, double slope, double *rate
 
 /* The same with the base as it was measured, and with simple bases nearby, as from afar nothing but the right
  * one fits. */
-static double starts_search(const struct hands *hands, double *slope) {
+static double starts_search(const struct hands *hands, double *slope, double near) {
     double width = (double)hands->sheet->width, measured = *slope, rate = 0.97, at = NAN;
     for (int k = 0; k < 7; k++) {
         double denominator = k % 2 ? width : width - 2, base = exp(measured * denominator / 2);
         double unit = pow(10, floor(log10(base)) - k / 2), round = nearbyint(base / unit) * unit;
         double now = k == 6 ? measured : 2 * log(round) / denominator;
-        double x = fabs(now / measured - 1) < 2e-3 ? start_search(hands, now, &rate) : NAN;
+        double x = fabs(now / measured - 1) < 2e-3 ? start_search(hands, now, near, &rate) : NAN;
         if (!isnan(x)) {
             at = x;
             *slope = now;
@@ -315,28 +346,86 @@ static struct pe_ladder ladder_of(const struct hands *hands, double log_first, d
     return ladder;
 }
 
-/* The offset, by three ways: slow hands first; the base nearby; the start far away. */
-static void ladder_stand(const struct hands *hands, double log_first, double slope,
-                         struct pe_ladder *ladder) {
-    *ladder = ladder_of(hands, log_first, slope);
-    double scale = ladder->sign * exp(log_first), near = scale * hands->sheet->p[hands->zero];
+/* The nearest number that one would write: of two digits, or 1 over one. */
+static double simple_scale(double scale) {
+    const double sides[2] = {scale, 1 / scale};
+    for (int side = 0; side < 2; side++) {
+        double unit = pow(10, floor(log10(sides[side])) - 1), round = nearbyint(sides[side] / unit) * unit;
+        if (fabs(round / sides[side] - 1) < 1e-3) {
+            return side ? 1 / round : round;
+        }
+    }
+    return scale;
+}
+
+/* Keeps the better of two ladders. `free`: the numbers that are not known for certain. */
+static double ladder_better(const struct hands *hands, struct pe_ladder next, unsigned free, double miss,
+                            struct pe_ladder *best) {
+    double found = pe_ladder_approach(hands->sheet, hands->shape, &next, free);
+    if (found < miss) {
+        *best = next;
+    }
+    return fmin(found, miss);
+}
+
+/* The offset, by the slow hands first; where that fails, by the base nearby or the start far away. */
+static void ladder_stand(struct hands *hands, double log_first, double slope, struct pe_ladder *ladder) {
+    struct pe_ladder first = ladder_of(hands, log_first, slope);
+    double p = hands->sheet->p[hands->zero], near = first.sign * exp(log_first) * p;
+    double good = (1e-5 + 9 * hands->noise * hands->noise) * hands->sheet->power;
     for (size_t i = 0; i < hands->n; i++) {
-        hands->phase[i] = stand_of(hands, i, ladder->sign * exp(log_first - slope * (double)i));
+        hands->phase[i] = stand_of(hands, i, first.sign * exp(log_first - slope * (double)i));
     }
-    struct pe_ladder first = *ladder;
+    *ladder = first;
     first.v[PE_LADDER_OFFSET] = stand_follow(hands, slope, near) - near;
-    double good = 0.02 * hands->sheet->power,
-           miss = pe_ladder_approach(hands->sheet, hands->shape, &first, 15);
-    struct pe_ladder best = first;
-    if (miss > good && fabs(log_first) < 0.05) { /* so the scale is 1: only then these are whole numbers */
-        double x = base_search(hands, &slope, hands->sheet->p[hands->zero]);
-        x = isnan(x) && first.sign > 0 ? starts_search(hands, &slope) : x;
-        first = ladder_of(hands, 0, slope);
-        first.v[PE_LADDER_OFFSET] = isnan(x) ? 0 : x - hands->sheet->p[hands->zero];
-        double found = isnan(x) ? miss : pe_ladder_approach(hands->sheet, hands->shape, &first, 9);
-        best = found < miss ? first : best;
+    double miss = ladder_better(hands, first, 15, DBL_MAX, ladder);
+    double scale = simple_scale(exp(log_first));
+    near = first.sign * scale * p;
+    hands->whole = scale == 1;
+    if (miss > good && fabs(near) > FAR) {
+        double x = base_search(hands, &slope, near);
+        first = ladder_of(hands, log(scale), slope);
+        first.v[PE_LADDER_OFFSET] = x - near;
+        miss = isnan(x) ? miss : ladder_better(hands, first, 9, miss, ladder);
     }
-    *ladder = best;
+    if (miss > good && first.sign > 0) {
+        double x = starts_search(hands, &slope, near);
+        first = ladder_of(hands, log(scale), slope);
+        first.v[PE_LADDER_OFFSET] = x - near;
+        miss = isnan(x) ? miss : ladder_better(hands, first, 9, miss, ladder);
+    }
+}
+
+/* No two hands agree: what the fastest tells alone, or a search where even that turned too far. */
+static void ladder_alone(const struct hands *hands, struct pe_ladder *ladder) {
+    double width = (double)hands->sheet->width, usual = 2 * log(10000) / width, slope = usual;
+    double moved = fabs(hands->omega[0]), x = NAN;
+    if (hands->smallest > ALIASED) {
+        size_t row =
+            hands->zero + (hands->sheet->p[hands->zero] == 0 && hands->zero + 1 < hands->sheet->rows);
+        for (size_t i = 0; i < hands->n; i++) {
+            double z[2];
+            hand_of(hands, i, row, z);
+            hands->phase[i] = atan2(z[1], z[0]);
+        }
+        x = range_search(hands, hands->sheet->p[row], &slope) - hands->sheet->p[row];
+        moved = 1;
+    }
+    if (!isnan(x)) {
+        *ladder = ladder_of(hands, 0, slope);
+        ladder->sign = 1;
+        ladder->v[PE_LADDER_OFFSET] = x;
+        pe_ladder_approach(hands->sheet, hands->shape, ladder, 9);
+        return;
+    }
+    double miss = DBL_MAX, scale = simple_scale(fmax(moved, 1e-9));
+    double off =
+        stand_of(hands, 0, hands->omega[0]) - copysign(scale, hands->omega[0]) * hands->sheet->p[hands->zero];
+    for (int k = 0; k < ALONE; k++) { /* bases, and whole turns of the fastest hand */
+        struct pe_ladder at = ladder_of(hands, log(scale), usual * (0.5 + 0.5 * (k % 4)));
+        at.v[PE_LADDER_OFFSET] = off - whole_turns(off) + TURN * ((k / 4 + 1) / 2 * (k / 4 % 2 ? -1 : 1));
+        miss = ladder_better(hands, at, 15, miss, ladder);
+    }
 }
 
 bool pe_ladder_find(const struct pe_sheet *sheet, const struct pe_shape *shape, double *scratch,
@@ -351,7 +440,8 @@ bool pe_ladder_find(const struct pe_sheet *sheet, const struct pe_shape *shape, 
         hand_measure(&hands, i, false);
     }
     if (!line_vote(&hands, &log_first, &slope)) {
-        return false;
+        ladder_alone(&hands, ladder);
+        return true;
     }
     line_fit(&hands, &log_first, &slope);
     hands_foretell(&hands, &log_first, &slope);

@@ -13,6 +13,7 @@
 
 #define NATS_PER_DIGIT 2.302585092994046
 #define MOST_DIGITS    12
+#define NEAR_STARTS    9
 #define NEAR           2e-3 /* only numbers so close are tried, in parts of the number */
 
 static double round_digits(double x, int digits) {
@@ -49,7 +50,7 @@ static double base_penalty(double base) {
             return 2;
         }
     }
-    return 2 + digits_nats(base);
+    return (base < 5 || base > 2e7 ? 12 : 2) + digits_nats(base);
 }
 
 /* 1, a number of few digits, or 1 over one. */
@@ -115,6 +116,12 @@ static void choices_add(struct choices *choices, double value, double now, doubl
 static void base_choices(const struct pe_ladder *ladder, size_t width, struct choices *out) {
     double base = exp(ladder->v[PE_LADDER_BASE]);
     (void)width;
+    if (!(base > 3 && base < 3e7)) { /* nothing moved by it: any will do */
+        choices_add(out, log(10000), 0, INFINITY);
+        choices_add(out, log(1e6), 0, INFINITY);
+        choices_add(out, log(1e7), 0, INFINITY);
+        return;
+    }
     for (int digits = 1; digits <= 6; digits++) {
         choices_add(out, log(round_digits(base, digits)), log(base), 30 * NEAR);
     }
@@ -135,6 +142,13 @@ static void offset_choices(const struct pe_ladder *ladder, size_t width, struct 
     (void)width;
     choices_add(out, 0, offset, 0.7);
     choices_add(out, nearbyint(offset), offset, 1);
+    for (int whole = -NEAR_STARTS; whole <= NEAR_STARTS;
+         whole++) { /* whole turns of the fastest column away */
+        double off = (whole - offset) / 6.283185307179586;
+        if (fabs(off - nearbyint(off)) < 0.01) {
+            choices_add(out, whole, offset, 3 * NEAR_STARTS);
+        }
+    }
     choices_add(out, nearbyint(offset * 10) / 10, offset, 1);
     choices_add(out, nearbyint(offset * 100) / 100, offset, 1);
     choices_add(out, nearbyint(offset * 10000) / 10000, offset, 1);
@@ -188,7 +202,7 @@ static unsigned round_one(const struct rounding *rounding, size_t which, unsigne
     for (size_t i = 0; i < choices.n; i++) {
         struct pe_ladder to = from;
         to.v[roundings[which].number] = choices.v[i];
-        double miss = pe_ladder_refine(rounding->sheet, rounding->shape, &to, rest);
+        double miss = pe_ladder_refine(rounding->sheet, rounding->shape, &to, rest, 5);
         double score = score_of(rounding, &to, miss);
         if (score < best) {
             best = score;

@@ -74,9 +74,14 @@ static bool suits_pass(const struct search *search, struct pe_ladder *ladder) {
 
 static int add_fit(struct search *search, const struct pe_shape *shape, const struct pe_ladder *fit,
                    struct pe_error *err) {
+    struct pe_ladder ladder, before = {.sign = 0};
     for (int bold = 0; bold < 2; bold++) {
-        struct pe_ladder ladder = *fit;
+        ladder = *fit;
         pe_ladder_simplify(&search->sheet, shape, &ladder, bold);
+        if (memcmp(ladder.v, before.v, sizeof ladder.v) == 0) {
+            break;
+        }
+        before = ladder;
         if (!suits_pass(search, &ladder)) {
             continue;
         }
@@ -131,32 +136,43 @@ static bool fit_usual(struct search *search, const struct pe_shape *shape, struc
     return best < FIT_WORTH * search->sheet.power;
 }
 
+/* Keeps the better ladder; `best` is in parts of the power. */
+static void better(const struct search *search, const struct pe_shape *shape, const struct pe_ladder *ladder,
+                   double *best, struct pe_ladder *kept) {
+    double miss = pe_ladder_miss(&search->sheet, shape, ladder) / fmax(search->sheet.power, 1e-300);
+    if (miss < *best) {
+        *best = miss;
+        *kept = *ladder;
+    }
+}
+
 static int try_shape(struct search *search, const struct pe_shape *shape, struct pe_error *err) {
-    struct pe_ladder ladder;
-    double best = INFINITY, power = fmax(search->sheet.power, 1e-300);
-    struct pe_ladder kept = {.sign = 1};
+    struct pe_ladder ladder, kept = {.sign = 1};
+    double best = INFINITY;
     if (pe_error_poll(err)) {
         return err->code;
     }
-    if (!shape->mistake && fit_hands(search, shape, &ladder)) {
-        best = pe_ladder_miss(&search->sheet, shape, &ladder) / power;
-        kept = ladder;
+    bool hands = !shape->mistake && fit_hands(search, shape, &ladder);
+    if (hands) {
+        better(search, shape, &ladder, &best, &kept);
     }
     if (best > FIT_GOOD && fit_usual(search, shape, &ladder)) {
-        double miss = pe_ladder_approach(&search->sheet, shape, &ladder, 13) / power;
-        kept = miss < best ? ladder : kept;
-        best = fmin(miss, best);
+        struct pe_ladder bridged = ladder;
+        better(search, shape, &ladder, &best, &kept);
+        pe_ladder_approach(&search->sheet, shape, &ladder, 13);
+        better(search, shape, &ladder, &best, &kept);
+        if (best > FIT_GOOD && pe_ladder_bridge(&search->sheet, shape, NULL, &bridged)) {
+            better(search, shape, &bridged, &best, &kept);
+        }
+    }
+    if (best > FIT_GOOD && hands && pe_ladder_bridge(&search->sheet, shape, search->scratch, &ladder)) {
+        better(search, shape, &ladder, &best, &kept);
     }
     if (best > FIT_WORTH && !is_good(search->op)) {
         pe_ladder_scan(&search->sheet, shape, &ladder);
-        double miss = pe_ladder_approach(&search->sheet, shape, &ladder, 13) / power;
-        kept = miss < best ? ladder : kept;
-        best = fmin(miss, best);
+        pe_ladder_approach(&search->sheet, shape, &ladder, 13);
+        better(search, shape, &ladder, &best, &kept);
     }
-    if (getenv("IDD"))
-        fprintf(stderr, "shape %s%s pass %d best %g base %.17g s %g o %g A %g sign %g has %d\n", shape->name,
-                shape->mistake ? "*" : "", search->pass->arithmetic, best, exp(kept.v[0]), exp(kept.v[1]),
-                kept.v[2], exp(kept.v[3]), kept.sign, search->has[shape->halves * 2 + shape->cos_first]);
     return best < FIT_WORTH ? add_fit(search, shape, &kept, err) : PE_OK;
 }
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMPARED ((size_t)8192) /* numbers of the sample that a trial is compared with */
+#define COMPARED ((size_t)4096) /* numbers of the sample that a trial is compared with */
 
 /* ---- The encoding -------------------------------------------------------------------------------------- */
 

@@ -87,6 +87,8 @@ static int write_candidate(struct task *task, const struct pe_identify_candidate
     }
     key_string(text, "name", candidate->name);
     key_string(text, "mistake", candidate->mistake);
+    key_real(text, "factor", candidate->factor);
+    key_real(text, "shift", candidate->shift);
     text_key(text, "residual");
     text_puts(text, "{");
     key_real(text, "max", candidate->max_abs);

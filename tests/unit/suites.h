@@ -47,6 +47,7 @@
     X(faults_stop)        \
     X(gate)               \
     X(golden)             \
+    X(identify)           \
     X(learned)            \
     X(lift)               \
     X(lift_random)        \
