@@ -11,6 +11,8 @@
 
 #define FIT_WORTH 0.2  /* of the power: a fit that misses more is none */
 #define FIT_GOOD  4e-4 /* it is good: 2 % of the amplitude */
+#define FIT_CLOSE 4e-6 /* 0.2 %: as close as noise lets one come */
+#define SIMPLE    10   /* nats of numbers that need not be simpler */
 
 struct search {
     struct pe_identify *op;
@@ -27,6 +29,18 @@ struct search {
 static bool is_good(const struct pe_identify *op) {
     const struct pe_trial *best = pe_trial_best(op);
     return best && best->square < FIT_GOOD * op->power;
+}
+
+static bool is_close(const struct pe_identify *op) {
+    const struct pe_trial *best = pe_trial_best(op);
+    return best && best->square < fmax(FIT_CLOSE * op->power, 4 * op->floor * op->floor);
+}
+
+/* Simple numbers explain all columns. */
+static bool is_settled(const struct search *search) {
+    const struct pe_trial *best = pe_trial_best(search->op);
+    return is_close(search->op) && search->op->kind == PE_IDENTIFY_TABLE && best->penalty < SIMPLE &&
+           best->width == search->sheet.width;
 }
 
 /* ---- One fit ------------------------------------------------------------------------------------------- */
@@ -52,9 +66,8 @@ static int add_all(const struct search *search, const struct pe_trial *trial, st
         if (wanted && pe_trial_add(search->op, &one, err)) {
             return err->code;
         }
-        const struct pe_trial *best = pe_trial_best(search->op);
         double floor = search->op->floor;
-        if (!pe_trial_is_encoding(trial) || (wanted && best && best->square <= 4 * floor * floor)) {
+        if (!pe_trial_is_encoding(trial) || (wanted && one.square <= 4 * floor * floor)) {
             break;
         }
     }
@@ -90,7 +103,8 @@ static int add_fit(struct search *search, const struct pe_shape *shape, const st
             return err->code;
         }
         const struct pe_trial *best = pe_trial_best(search->op);
-        if (best && best->square <= 4 * search->op->floor * search->op->floor) {
+        double floor = search->op->floor;
+        if (best && best->square <= 4 * floor * floor && best->penalty < SIMPLE) {
             break;
         }
     }
@@ -152,6 +166,10 @@ static int try_shape(struct search *search, const struct pe_shape *shape, struct
     if (pe_error_poll(err)) {
         return err->code;
     }
+    size_t at = (size_t)shape->halves * 2 + shape->cos_first;
+    if (is_settled(search) && (shape->mistake || !search->has[at])) {
+        return PE_OK; /* its other denominator is tried, nothing else */
+    }
     bool hands = !shape->mistake && fit_hands(search, shape, &ladder);
     if (hands) {
         better(search, shape, &ladder, &best, &kept);
@@ -168,41 +186,58 @@ static int try_shape(struct search *search, const struct pe_shape *shape, struct
     if (best > FIT_GOOD && hands && pe_ladder_bridge(&search->sheet, shape, search->scratch, &ladder)) {
         better(search, shape, &ladder, &best, &kept);
     }
-    if (best > FIT_WORTH && !is_good(search->op)) {
-        pe_ladder_scan(&search->sheet, shape, &ladder);
-        pe_ladder_approach(&search->sheet, shape, &ladder, 13);
-        better(search, shape, &ladder, &best, &kept);
-    }
     return best < FIT_WORTH ? add_fit(search, shape, &kept, err) : PE_OK;
+}
+
+/* What is left where nothing else has found anything. */
+static int scan_shape(struct search *search, const struct pe_shape *shape, struct pe_error *err) {
+    struct pe_ladder ladder;
+    if (pe_error_poll(err)) {
+        return err->code;
+    }
+    pe_ladder_scan(&search->sheet, shape, &ladder);
+    double miss = pe_ladder_approach(&search->sheet, shape, &ladder, 13);
+    return miss < FIT_WORTH * search->sheet.power ? add_fit(search, shape, &ladder, err) : PE_OK;
 }
 
 static bool hinted(const struct pe_identify *op, const struct pe_shape *shape) {
     return !op->hint_layout || (op->hint_layout == PE_ROTARY_HALVES) == shape->halves;
 }
 
+static void round_positions(struct search *search, const double *given, double *p) {
+    for (size_t i = 0; i < search->sheet.rows; i++) {
+        uint64_t cell = 0;
+        p[i] = given[i] + search->pass->start;
+        if (search->pass->rounded) {
+            pe_dtype_store(search->pass->rounded, &p[i], 1, &cell);
+            pe_dtype_load(search->pass->rounded, &cell, 1, &p[i]);
+        }
+    }
+    search->sheet.p = p;
+}
+
+static int search_pass(struct search *search, const struct pe_shape *shapes, size_t n, struct pe_error *err) {
+    bool exact = search->pass->arithmetic == PE_ARITHMETIC_EXACT;
+    for (int scan = 0; scan < 1 + exact && !(scan && is_good(search->op)); scan++) {
+        for (size_t i = 0; i < n && !err->code; i++) {
+            if (hinted(search->op, &shapes[i]) || search->op->kind != PE_IDENTIFY_TABLE) {
+                (scan ? scan_shape : try_shape)(search, &shapes[i], err);
+            }
+        }
+    }
+    return err->code;
+}
+
 /* Over positions as they are, then over rounded ones until something explains the table. */
 static int search_passes(struct search *search, const struct pe_shape *shapes, size_t n,
                          struct pe_error *err) {
-    struct pe_identify *op = search->op;
-    double *p = pe_arena_array(op->arena, search->sheet.rows, sizeof *p, err);
+    double *p = pe_arena_array(search->op->arena, search->sheet.rows, sizeof *p, err);
     const double *given = search->sheet.p;
-    for (size_t k = 0; k < pe_identify_n_passes && !err->code && (k == 0 || !is_good(op)); k++) {
+    for (size_t k = 0; k < pe_identify_n_passes && !err->code && (k == 0 || !is_good(search->op)); k++) {
         search->pass = &pe_identify_passes[k];
         memset(search->tried, 0, sizeof search->tried);
-        for (size_t i = 0; i < search->sheet.rows; i++) {
-            uint64_t cell = 0;
-            p[i] = given[i] + search->pass->start;
-            if (search->pass->rounded) {
-                pe_dtype_store(search->pass->rounded, &p[i], 1, &cell);
-                pe_dtype_load(search->pass->rounded, &cell, 1, &p[i]);
-            }
-        }
-        search->sheet.p = p;
-        for (size_t i = 0; i < n && !err->code; i++) {
-            if (hinted(op, &shapes[i]) || op->kind != PE_IDENTIFY_TABLE) {
-                try_shape(search, &shapes[i], err);
-            }
-        }
+        round_positions(search, given, p);
+        search_pass(search, shapes, n, err);
     }
     return err->code;
 }
@@ -311,13 +346,14 @@ static int search_scalings(struct search *search, struct pe_error *err) {
     return PE_OK;
 }
 
-static int search_layout(struct pe_identify *op, size_t width, int layout, struct pe_error *err) {
+static int search_layout(struct pe_identify *op, size_t width, int layout, bool scaled,
+                         struct pe_error *err) {
     struct search search;
-    if (search_open(&search, op, width, layout, err) || search_passes(&search, &pe_identify_rotary, 1, err)) {
+    if (search_open(&search, op, width, layout, err)) {
         return err->code;
     }
     search.pass = &pe_identify_passes[0];
-    return is_good(op) || width != op->width ? PE_OK : search_scalings(&search, err);
+    return scaled ? search_scalings(&search, err) : search_passes(&search, &pe_identify_rotary, 1, err);
 }
 
 /* The widths of which all turns: a part of the head, or up to the last column that changed. */
@@ -337,24 +373,31 @@ static size_t turned_widths(const struct pe_identify *op, size_t widths[5]) {
     return n;
 }
 
+/* In the layouts that there may be: straight ladders, or scaled ones of the whole width. */
+static int search_layouts(struct pe_identify *op, size_t width, bool scaled, struct pe_error *err) {
+    int only = op->layout ? op->layout : op->hint_layout;
+    for (int layout = PE_ROTARY_HALVES; layout <= PE_ROTARY_INTERLEAVED && !err->code; layout++) {
+        bool other =
+            scaled && op->kind == PE_IDENTIFY_TRIG && op->form == PE_TRIG_HALF && layout != PE_ROTARY_HALVES;
+        if (only ? only == layout : !other) {
+            search_layout(op, width, layout, scaled, err);
+        }
+    }
+    return err->code;
+}
+
 static int search_rotary(struct pe_identify *op, struct pe_error *err) {
     size_t widths[5] = {op->width}, n = 1;
     if (op->kind == PE_IDENTIFY_TURNED) {
         n = turned_widths(op, widths);
     }
     for (size_t i = 0; i < n; i++) {
-        for (int layout = PE_ROTARY_HALVES; layout <= PE_ROTARY_INTERLEAVED; layout++) {
-            int only = op->layout ? op->layout : op->hint_layout;
-            bool again = i > 0 && widths[i] == widths[i - 1];
-            if ((only && only != layout) || again || widths[i] < 2) {
-                continue;
-            }
-            if (search_layout(op, widths[i], layout, err)) {
-                return err->code;
-            }
+        bool again = i > 0 && widths[i] == widths[i - 1];
+        if (!again && widths[i] >= 2 && search_layouts(op, widths[i], false, err)) {
+            return err->code;
         }
     }
-    return PE_OK;
+    return is_close(op) || op->width < 4 ? PE_OK : search_layouts(op, op->width / 2 * 2, true, err);
 }
 
 int pe_identify_search(struct pe_identify *op, struct pe_error *err) {

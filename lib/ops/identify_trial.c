@@ -27,12 +27,13 @@ static void set(const struct setter *to, const char *name, const char *value) {
     }
 }
 
+/* exp(log(10000)) is not quite 10000. */
 static void set_real(const struct setter *to, const char *name, double value, double usual) {
     char text[40], round[40];
     snprintf(text, sizeof text, "%.17g", value);
-    snprintf(round, sizeof round, "%.14g", value); /* exp(log(10000)) is not quite 10000 */
-    if (!(fabs(value - usual) <= 1e-13 * fabs(usual))) {
-        set(to, name, fabs(strtod(round, NULL) - value) < 1e-13 * fabs(value) ? round : text);
+    snprintf(round, sizeof round, "%.12g", value);
+    if (!(fabs(value - usual) <= 3e-14 * fabs(usual))) {
+        set(to, name, fabs(strtod(round, NULL) - value) <= 3e-14 * fabs(value) ? round : text);
     }
 }
 
@@ -297,7 +298,8 @@ int pe_trial_add(struct pe_identify *op, struct pe_trial *trial, struct pe_error
     struct pe_error inner = {.stop = err->stop};
     struct pe_plan *plan = NULL;
     trial->penalty += trial->arithmetic->penalty;
-    trial->square = trial->largest = 0;
+    trial->square = INFINITY; /* until it is compared */
+    trial->largest = 0;
     if (pe_error_poll(err)) {
         return err->code;
     }

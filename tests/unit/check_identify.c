@@ -374,7 +374,7 @@ static bool is_right(void) {
 
 /* ---- Tables -------------------------------------------------------------------------------------------- */
 
-#define TABLES 320
+#define TABLES 304
 #define PARTS  8 /* tests, which run side by side */
 
 static void some_table(void) {
@@ -433,11 +433,161 @@ START_TEST(random_tables_are_none) {
 }
 END_TEST
 
+/* ---- One by one ---------------------------------------------------------------------------------------- */
+
+static struct pe_spec spec_of(const char *type, const char *params) {
+    struct pe_spec spec;
+    char text[300], *at = text;
+    snprintf(text, sizeof text, "%s", params);
+    ck_assert_int_eq(pe_spec_init(arena, &spec, type, &err), 0);
+    for (char *name; (name = strtok_r(at, " ", &at));) {
+        char *value = strchr(name, '=');
+        *value = '\0';
+        ck_assert_int_eq(pe_spec_set(arena, &spec, name, value + 1, &err), 0);
+    }
+    return spec;
+}
+
+/* The candidate's parameters are those of the encoding that made the table, one by one. */
+static void same_encoding(const struct pe_spec *spec) {
+    const struct pe_spec *found = &result.candidates[0].encoding;
+    struct pe_plan *plans[2];
+    struct pe_fact facts[2][PE_MAX_FACTS];
+    ck_assert_uint_ge(result.n, 1);
+    ck_assert_str_eq(found->encoding->type, spec->encoding->type);
+    ck_assert(!pe_plan_open(&plans[0], spec, &err) && !pe_plan_open(&plans[1], found, &err));
+    ck_assert_uint_eq(pe_plan_facts(plans[0], facts[0], PE_MAX_FACTS), pe_plan_facts(plans[1], facts[1], PE_MAX_FACTS));
+    ck_assert_double_eq(number_of(found, "base"), number_of(spec, "base"));
+    ck_assert_double_eq(number_of(found, "layout"), number_of(spec, "layout"));
+    ck_assert_msg(result.candidates[0].max_abs < 1e-6, "%g", result.candidates[0].max_abs);
+    pe_plan_close(plans[0]);
+    pe_plan_close(plans[1]);
+}
+
+static const struct {
+    const char *params, *says;
+} scaled[] = {
+    {"layout=halves head_dim=128 base=500000 scaling.rope_type=llama3 scaling.factor=8 "
+     "scaling.low_freq_factor=1 scaling.high_freq_factor=4 scaling.original_max_position_embeddings=8192",
+     "llama3, factor 8, original context 8192"},
+    {"layout=halves head_dim=64 base=1000000 scaling.rope_type=yarn scaling.factor=4 "
+     "scaling.original_max_position_embeddings=32768",
+     "yarn, factor 4, original context 32768"},
+    {"layout=interleaved head_dim=64 base=150000 scaling.rope_type=yarn scaling.factor=32 "
+     "scaling.original_max_position_embeddings=4096 scaling.truncate=false",
+     "yarn, factor 32, original context 4096"},
+    {"layout=interleaved head_dim=64 scaling.rope_type=linear scaling.factor=4",
+     "positions are divided by 4: linear scaling"},
+    {"layout=halves head_dim=64 arithmetic=bfloat16_positions", "positions rounded to bfloat16"},
+};
+
+START_TEST(scaled_frequencies) {
+    struct pe_spec spec = spec_of("rope", scaled[_i].params);
+    struct pe_positions at = {.length = 600, .axes = 1, .step = 1};
+    struct pe_rotary_args args = {.size = sizeof args,
+                                  .positions = &at,
+                                  .form = PE_TRIG_FULL,
+                                  .outputs = PE_ROTARY_COS | PE_ROTARY_SIN};
+    struct pe_rotary_result tables;
+    struct pe_plan *plan;
+    struct pe_work work;
+    ck_assert(!pe_plan_open(&plan, &spec, &err));
+    args.plan = plan;
+    ck_assert(!pe_rotary_open(arena, &work, &tables, &args, &err) && pe_work_run(&work));
+    pe_plan_close(plan);
+    struct pe_identify_args asked = {.size = sizeof asked, .cos = &tables.cos, .sin = &tables.sin};
+    ck_assert_msg(!pe_identify_open(arena, &result, &asked, &err), "%s", err.text);
+    same_encoding(&spec);
+    ck_assert_msg(strstr(result.candidates[0].mistake, scaled[_i].says), "%s", result.candidates[0].mistake);
+}
+END_TEST
+
+/* The PyTorch tutorial's code, as float32 tables of 50, 500 and 5000 rows (core/torch.h has its exponentials
+ * to the bit, which make_torch.py tests). */
+START_TEST(the_tutorial_has_float32_angles) {
+    static const char *const params[] = {"d_model=16 arithmetic=float32_exp",
+                                         "d_model=32 arithmetic=float32_exp",
+                                         "d_model=512 arithmetic=float32_exp"};
+    static const size_t rows[] = {100, 500, 5000};
+    struct pe_spec spec = spec_of("sinusoidal", params[_i]);
+    struct pe_positions at = {.length = rows[_i], .axes = 1, .step = 1};
+    struct pe_tensor table;
+    struct pe_plan *plan;
+    struct pe_work work;
+    ck_assert(!pe_plan_open(&plan, &spec, &err));
+    ck_assert(!pe_encode_open(arena, &work, &table, plan, &at, PE_DTYPE_F32, &err) && pe_work_run(&work));
+    pe_plan_close(plan);
+    struct pe_identify_args asked = {.size = sizeof asked, .tensor = &table};
+    ck_assert_msg(!pe_identify_open(arena, &result, &asked, &err), "%s", err.text);
+    same_encoding(&spec);
+    ck_assert_str_eq(result.candidates[0].name, "vaswani, float32 angles");
+    ck_assert(strstr(result.candidates[0].mistake, "angles in float32"));
+    ck_assert(result.candidates[0].parts);
+}
+END_TEST
+
+/* What is posted wrongly, and where that is said. */
+static const struct {
+    const char *path;
+    int code;
+    bool tensor, cos, sin, before;
+    double base;
+    const char *type, *layout;
+} bad[] = {
+    {.path = "tensor", .code = PE_ERR_MISSING},
+    {.path = "sin", .code = PE_ERR_MISSING, .cos = true},
+    {.path = "cos", .code = PE_ERR_MISSING, .sin = true},
+    {.path = "after", .code = PE_ERR_MISSING, .before = true},
+    {.path = "cos", .code = PE_ERR_CONFLICT, .tensor = true, .cos = true, .sin = true},
+    {.path = "hints.type", .code = PE_ERR_UNKNOWN_NAME, .tensor = true, .type = "nonesuch"},
+    {.path = "hints.layout", .code = PE_ERR_CHOICE, .tensor = true, .layout = "nonesuch"},
+    {.path = "hints.base", .code = PE_ERR_RANGE, .tensor = true, .base = 0.5},
+};
+
+START_TEST(errors_name_the_field) {
+    double values[6] = {0, 1, 2, 3, 4, 5};
+    struct pe_tensor tensor = {.data = values, .dtype = PE_DTYPE_F64, .rank = 2, .dim = {3, 2}};
+    const struct pe_identify_args args = {.size = sizeof args,
+                                          .tensor = bad[_i].tensor ? &tensor : NULL,
+                                          .cos = bad[_i].cos ? &tensor : NULL,
+                                          .sin = bad[_i].sin ? &tensor : NULL,
+                                          .before = bad[_i].before ? &tensor : NULL,
+                                          .type = bad[_i].type,
+                                          .layout = bad[_i].layout,
+                                          .base = bad[_i].base};
+    ck_assert_int_eq(pe_identify_open(arena, &result, &args, &err), bad[_i].code);
+    ck_assert_str_eq(err.path, bad[_i].path);
+}
+END_TEST
+
+/* Shapes that are none, and tables that do not belong together. */
+START_TEST(shapes_are_checked) {
+    double values[12] = {0};
+    struct pe_tensor flat = {.data = values, .dtype = PE_DTYPE_F64, .rank = 1, .dim = {12}};
+    struct pe_tensor one = {.data = values, .dtype = PE_DTYPE_F64, .rank = 2, .dim = {3, 4}};
+    struct pe_tensor other = {.data = values, .dtype = PE_DTYPE_F64, .rank = 2, .dim = {4, 3}};
+    struct pe_positions few = {.length = 2, .axes = 1, .step = 1};
+    const struct pe_identify_args all[] = {{.size = sizeof all[0], .tensor = &flat},
+                                           {.size = sizeof all[0], .cos = &one, .sin = &other},
+                                           {.size = sizeof all[0], .tensor = &one, .positions = &few}};
+    static const char *const paths[] = {"tensor", "sin", "positions"};
+    ck_assert_int_eq(pe_identify_open(arena, &result, &all[_i], &err), PE_ERR_SHAPE);
+    ck_assert_str_eq(err.path, paths[_i]);
+}
+END_TEST
+
 Suite *identify_suite(void) {
     Suite *suite = suite_create("identify");
     TCase *tests = tcase_create("identify");
     suite_add_tcase(suite, tests);
     tcase_add_loop_test(tests, all_variants_are_named, 0, 2 * PARTS);
     tcase_add_loop_test(tests, random_tables_are_none, 0, 20);
+    TCase *single = tcase_create("one by one");
+    suite_add_tcase(suite, single);
+    tcase_add_checked_fixture(single, setup, teardown);
+    tcase_add_loop_test(single, scaled_frequencies, 0, COUNT(scaled));
+    tcase_add_loop_test(single, the_tutorial_has_float32_angles, 0, 3);
+    tcase_add_loop_test(single, errors_name_the_field, 0, COUNT(bad));
+    tcase_add_loop_test(single, shapes_are_checked, 0, 3);
     return suite;
 }
