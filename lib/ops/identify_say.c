@@ -129,14 +129,18 @@ static void of_base(const struct subject *s, struct words *out) {
     }
 }
 
-static void of_positions(const struct subject *s, struct words *out) {
+static void of_shift(const struct subject *s, struct words *out) {
     double shift = s->rotary || s->trial->naive ? s->trial->shift : s->offset;
-    if (fabs(shift - nearbyint(shift)) < 1e-9 && shift != 0 && s->op->positions.list == NULL) {
+    bool whole = fabs(shift - nearbyint(shift)) < 1e-9 && s->op->positions.list == NULL;
+    if (whole && shift != 0) {
         double first = s->op->positions.start * (s->rotary ? 1 : s->scale) + shift;
         say(out, JOINT, "positions start at %.10g%s", first, s->op->positions.start == 0 ? ", not 0" : "");
     } else if (fabs(shift) > 1e-12) {
         say(out, JOINT, "%.10g is added to positions", shift);
     }
+}
+
+static void of_scale(const struct subject *s, struct words *out) {
     if (s->trial->naive) {
         return;
     }
@@ -192,7 +196,7 @@ static void of_arithmetic(const struct subject *s, struct words *out) {
 }
 
 static void (*const remarks[])(const struct subject *s, struct words *out) = {
-    of_shape, of_layout, of_base, of_positions, of_factor, of_zeros, of_arithmetic,
+    of_shape, of_layout, of_base, of_shift, of_scale, of_factor, of_zeros, of_arithmetic,
 };
 
 static struct subject subject_of(const struct pe_identify *op, const struct pe_trial *trial) {
