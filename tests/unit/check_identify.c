@@ -456,7 +456,8 @@ static void same_encoding(const struct pe_spec *spec) {
     ck_assert_uint_ge(result.n, 1);
     ck_assert_str_eq(found->encoding->type, spec->encoding->type);
     ck_assert(!pe_plan_open(&plans[0], spec, &err) && !pe_plan_open(&plans[1], found, &err));
-    ck_assert_uint_eq(pe_plan_facts(plans[0], facts[0], PE_MAX_FACTS), pe_plan_facts(plans[1], facts[1], PE_MAX_FACTS));
+    ck_assert_uint_eq(pe_plan_facts(plans[0], facts[0], PE_MAX_FACTS),
+                      pe_plan_facts(plans[1], facts[1], PE_MAX_FACTS));
     ck_assert_double_eq(number_of(found, "base"), number_of(spec, "base"));
     ck_assert_double_eq(number_of(found, "layout"), number_of(spec, "layout"));
     ck_assert_msg(result.candidates[0].max_abs < 1e-6, "%g", result.candidates[0].max_abs);
