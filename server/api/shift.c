@@ -68,6 +68,7 @@ static int shift_open(struct task *task, struct pe_error *err) {
         (!placed && default_positions(request, plan, err))) {
         return err->code;
     }
+    pe_positions_suit(plan, &request->positions);
     struct pe_shift_args args = {
         .size = sizeof args,
         .plan = plan,

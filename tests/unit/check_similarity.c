@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * How similarity, properties and head may be asked for wrongly, with the field that is named and what is
+ * How similarity, properties, shift and head may be asked for wrongly, with the field that is named and what is
  * told; and what the library says to programs.
  */
 #include "call_run.h"
@@ -57,6 +57,8 @@ static const struct bad {
      "t5 has no vectors to measure; it can: bias, attention"},
     {CARD "type=sinusoidal&d_model=512&positions=0:10000", NULL, 413, "limit", "positions",
      "10000 positions are 5.12e+10 operations, at most 1.72e+10 are allowed"},
+    {"GET /v1/shift?type=fourier&features=nerf&n_axes=2&n_frequencies=2&positions=[[0,1],[1,2],[3,4]]&distance=1",
+     NULL, 400, "shape", "positions", "have 2 coordinates each, a shift is by a distance along one"},
     {HEAD "positions=0:4", NULL, 400, "missing", "goal", NULL},
     {"POST /v1/head", "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":4},\"goal\":{}}", 400, "missing",
      "goal.attend", "is missing: a number of tokens, or first"},
