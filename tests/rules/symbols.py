@@ -15,7 +15,8 @@ import subprocess
 import sys
 
 PUBLIC = ["lib/include/posenc.h", "lib/include/posenc_types.h", "lib/include/posenc_block.h",
-          "lib/include/posenc_formats.h", "lib/include/posenc_fields.h"]
+          "lib/include/posenc_formats.h", "lib/include/posenc_fields.h",
+          "lib/include/posenc_identify.h"]
 # (undefined symbol, objects that may have it)
 OWNED = [
     ("json_*", ["server/wire/bind*", "server/config*"]),
