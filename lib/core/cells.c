@@ -25,6 +25,17 @@ int pe_cells_check(const struct pe_table *table, const char *field, bool seeded,
     return PE_OK;
 }
 
+int pe_cells_shape_fail(const struct pe_tensor *tensor, const char *field, const char *allowed,
+                        struct pe_error *err) {
+    char shape[128];
+    return pe_fail(err, PE_ERR_SHAPE, field, "has shape %s, allowed is %s",
+                   pe_tensor_shape_text(tensor, shape, sizeof shape), allowed);
+}
+
+bool pe_cells_given(const struct pe_table *table) {
+    return table->tensor || table->name;
+}
+
 double pe_cells_at(const struct pe_cells *cells, size_t row, size_t column) {
     double value;
     if (cells->tensor) {

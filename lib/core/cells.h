@@ -23,6 +23,11 @@ struct pe_cells {
 /* A table parameter called `field`: it has a tensor or, where `seeded`, none. PE_ERR_MISSING without both,
  * PE_ERR_CONFLICT with both, PE_ERR_UNKNOWN_NAME for a name that is no loaded table's. */
 int pe_cells_check(const struct pe_table *table, const char *field, bool seeded, struct pe_error *err);
+/* PE_ERR_SHAPE: its shape, and the one that is allowed. */
+int pe_cells_shape_fail(const struct pe_tensor *tensor, const char *field, const char *allowed,
+                        struct pe_error *err);
+/* Is the parameter a tensor, or a name that may not be loaded? */
+bool pe_cells_given(const struct pe_table *table);
 double pe_cells_at(const struct pe_cells *cells, size_t row, size_t column);
 /* The largest |cell| but infinity, or what none from the seed exceeds. Stopped, it is any number. */
 double pe_cells_largest(const struct pe_cells *cells, const struct pe_stop *stop);

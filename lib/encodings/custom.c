@@ -61,8 +61,7 @@ static int shape_check(const struct custom *custom, const char *field, struct pe
 
 static int custom_check(const void *params, struct pe_error *err) {
     const struct custom *custom = params;
-    bool of_distance = custom->by_distance.tensor || custom->by_distance.name;
-    bool matrix = custom->matrix.tensor || custom->matrix.name;
+    bool of_distance = pe_cells_given(&custom->by_distance), matrix = pe_cells_given(&custom->matrix);
     const char *field = of_distance ? "by_distance" : "matrix";
     if (of_distance && matrix) {
         return pe_fail(err, PE_ERR_CONFLICT, field, "is given, and so is matrix: give one of them");

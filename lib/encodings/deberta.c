@@ -98,10 +98,6 @@ struct side {
     const char *proj_name, *bias_name, *ready_name;
 };
 
-static bool there(const struct pe_table *table) {
-    return table->tensor || table->name;
-}
-
 static bool is_given(const struct deberta *deberta, int field) {
     return pe_field_given(fields, &fields[field], deberta);
 }
@@ -184,13 +180,6 @@ static int terms_check(const struct deberta *deberta, struct pe_error *err) {
     return PE_OK;
 }
 
-static int shape_fail(const struct pe_tensor *tensor, const char *field, const char *allowed,
-                      struct pe_error *err) {
-    char shape[128];
-    return pe_fail(err, PE_ERR_SHAPE, field, "has shape %s, allowed is %s",
-                   pe_tensor_shape_text(tensor, shape, sizeof shape), allowed);
-}
-
 /* A table with a row for each bucket of both directions. */
 static int rows_check(const struct deberta *deberta, const struct pe_tensor *table, const char *field,
                       struct pe_error *err) {
@@ -202,7 +191,7 @@ static int rows_check(const struct deberta *deberta, const struct pe_tensor *tab
     snprintf(allowed, sizeof allowed, "[%zu, %s]: two rows for each of %zu %s", 2 * span,
              field[0] == 'r' ? "D" : "H*d", span,
              deberta->position_buckets > 0 ? "position_buckets" : "max_relative_positions");
-    return shape_fail(table, field, allowed, err);
+    return pe_cells_shape_fail(table, field, allowed, err);
 }
 
 /* Some tables of one term are there that nothing asks for. */
@@ -210,7 +199,7 @@ static int idle_check(const struct side *side, const char *why, bool ready, stru
     const struct pe_table *tables[] = {side->proj, side->bias, side->ready};
     const char *const names[] = {side->proj_name, side->bias_name, side->ready_name};
     for (int i = 0; i < (ready ? 3 : 2); i++) {
-        if (there(tables[i])) {
+        if (pe_cells_given(tables[i])) {
             return pe_fail(err, PE_ERR_CONFLICT, names[i], "is given, %s", why);
         }
     }
@@ -221,13 +210,13 @@ static int projection_check(const struct deberta *deberta, const struct side *si
     size_t width = deberta->rel_embeddings.tensor->dim[1], columns = columns_of(deberta);
     const struct pe_tensor *proj = side->proj->tensor, *bias = side->bias->tensor;
     char allowed[100];
-    if ((there(side->proj) && pe_cells_check(side->proj, side->proj_name, false, err)) ||
-        (there(side->bias) && pe_cells_check(side->bias, side->bias_name, false, err))) {
+    if ((pe_cells_given(side->proj) && pe_cells_check(side->proj, side->proj_name, false, err)) ||
+        (pe_cells_given(side->bias) && pe_cells_check(side->bias, side->bias_name, false, err))) {
         return err->code;
     }
     if (proj && (proj->rank != 2 || proj->dim[0] != width || proj->dim[1] < 1)) {
         snprintf(allowed, sizeof allowed, "[%zu, H*d], with the D of rel_embeddings", width);
-        return shape_fail(proj, side->proj_name, allowed, err);
+        return pe_cells_shape_fail(proj, side->proj_name, allowed, err);
     }
     size_t n = proj ? proj->dim[1] : width;
     if (n != columns) {
@@ -236,7 +225,7 @@ static int projection_check(const struct deberta *deberta, const struct side *si
     }
     if (bias && (bias->rank != 1 || bias->dim[0] != n)) {
         snprintf(allowed, sizeof allowed, "[%zu], the columns of the projection", n);
-        return shape_fail(bias, side->bias_name, allowed, err);
+        return pe_cells_shape_fail(bias, side->bias_name, allowed, err);
     }
     return PE_OK;
 }
@@ -271,7 +260,7 @@ static int side_check(const struct deberta *deberta, int which, bool ready, stru
                    ? err->code
                    : PE_OK;
     }
-    if (there(side.ready)) {
+    if (pe_cells_given(side.ready)) {
         return pe_fail(err, PE_ERR_CONFLICT, side.ready_name,
                        "is given, and so is rel_embeddings: give one of them");
     }
@@ -284,7 +273,8 @@ static int deberta_check(const void *params, struct pe_error *err) {
     if (buckets_check(deberta, err) || terms_check(deberta, err)) {
         return err->code;
     }
-    bool ready = !there(rel) && (there(&deberta->pos_keys) || there(&deberta->pos_queries));
+    bool ready =
+        !pe_cells_given(rel) && (pe_cells_given(&deberta->pos_keys) || pe_cells_given(&deberta->pos_queries));
     if (!ready && pe_cells_check(rel, "rel_embeddings", seeded(deberta), err)) {
         return err->code;
     }

@@ -68,28 +68,21 @@ static size_t hidden(const struct fire *fire) {
     return seeded(fire) ? WIDTH_SEEDED : pe_tensor_count(fire->b1.tensor);
 }
 
-static int shape_fail(const struct pe_tensor *tensor, const char *field, const char *allowed,
-                      struct pe_error *err) {
-    char shape[128];
-    return pe_fail(err, PE_ERR_SHAPE, field, "has shape %s, allowed is %s",
-                   pe_tensor_shape_text(tensor, shape, sizeof shape), allowed);
-}
-
 static int shapes_check(const struct fire *fire, struct pe_error *err) {
     const struct pe_tensor *w1 = fire->w1.tensor, *b1 = fire->b1.tensor, *w2 = fire->w2.tensor;
     size_t n = pe_tensor_count(w1);
     if (n < 1 || n > 4096 || w1->rank < 1 || w1->rank > 2 ||
         (w1->rank == 2 && w1->dim[0] != n && w1->dim[1] != n)) {
-        return shape_fail(w1, "w1", "[n], [1, n] or [n, 1] with n up to 4096", err);
+        return pe_cells_shape_fail(w1, "w1", "[n], [1, n] or [n, 1] with n up to 4096", err);
     }
     if (b1->rank != 1 || b1->dim[0] != n) {
-        return shape_fail(b1, "b1", "[n], with the n of w1", err);
+        return pe_cells_shape_fail(b1, "b1", "[n], with the n of w1", err);
     }
     if (w2->rank != 2 || w2->dim[0] != n || w2->dim[1] < 1) {
-        return shape_fail(w2, "w2", "[n, H], with the n of w1", err);
+        return pe_cells_shape_fail(w2, "w2", "[n, H], with the n of w1", err);
     }
     if (fire->b2.tensor->rank != 1 || fire->b2.tensor->dim[0] != w2->dim[1]) {
-        return shape_fail(fire->b2.tensor, "b2", "[H], with the H of w2", err);
+        return pe_cells_shape_fail(fire->b2.tensor, "b2", "[H], with the H of w2", err);
     }
     return PE_OK;
 }

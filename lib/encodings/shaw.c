@@ -18,8 +18,8 @@
  * queries, and each pair takes its product: see kernels/band.h.
  *
  * In place of tables a seed makes the keys (there are then no vectors of values): row r, column c is cell
- * (r, c) of table 0 of core/cells.h; clip is then 16, as in the paper's base model, if not
- * given.
+ * (r, c) of table 0 of core/cells.h; clip is then 16, as in the paper's base model, if
+ * not given.
  */
 #include "encodings/encoding.h"
 
@@ -107,7 +107,7 @@ struct plan {
 };
 
 static bool is_given(const struct shaw *shaw, int field) {
-    return (shaw->given >> field & 1) != 0;
+    return pe_field_given(fields, &fields[field], shaw);
 }
 
 /* ---- Parameters ---------------------------------------------------------------------------------------- */

@@ -76,29 +76,19 @@ enum { FIELD_SEED = 11 };
 
 /* ---- Checks -------------------------------------------------------------------------------------------- */
 
-static bool there(const struct pe_table *table) {
-    return table->tensor || table->name;
-}
-
 static bool seeded(const struct swin_v2 *swin) {
     return pe_field_given(fields, &fields[FIELD_SEED], swin);
-}
-
-static int shape_fail(const struct pe_tensor *tensor, const char *field, const char *allowed,
-                      struct pe_error *err) {
-    char shape[128];
-    return pe_fail(err, PE_ERR_SHAPE, field, "has shape %s, allowed is %s",
-                   pe_tensor_shape_text(tensor, shape, sizeof shape), allowed);
 }
 
 /* Of the second layer, if there is one. */
 static int b2_check(const struct swin_v2 *swin, size_t heads, struct pe_error *err) {
     const struct pe_tensor *b2 = swin->b2.tensor;
-    if (there(&swin->b2) && pe_cells_check(&swin->b2, "b2", false, err)) {
+    if (pe_cells_given(&swin->b2) && pe_cells_check(&swin->b2, "b2", false, err)) {
         return err->code;
     }
-    return b2 && (b2->rank != 1 || b2->dim[0] != heads) ? shape_fail(b2, "b2", "[H], with the H of w2", err)
-                                                        : PE_OK;
+    return b2 && (b2->rank != 1 || b2->dim[0] != heads)
+               ? pe_cells_shape_fail(b2, "b2", "[H], with the H of w2", err)
+               : PE_OK;
 }
 
 static int network_check(const struct swin_v2 *swin, struct pe_error *err) {
@@ -108,13 +98,13 @@ static int network_check(const struct swin_v2 *swin, struct pe_error *err) {
         return err->code;
     }
     if (w1->rank != 2 || w1->dim[0] != 2 || w1->dim[1] < 1 || w1->dim[1] > HIDDEN_MAX) {
-        return shape_fail(w1, "w1", "[2, n] with n up to 4096", err);
+        return pe_cells_shape_fail(w1, "w1", "[2, n] with n up to 4096", err);
     }
     if (b1->rank != 1 || b1->dim[0] != w1->dim[1]) {
-        return shape_fail(b1, "b1", "[n], with the n of w1", err);
+        return pe_cells_shape_fail(b1, "b1", "[n], with the n of w1", err);
     }
     if (w2->rank != 2 || w2->dim[0] != w1->dim[1] || w2->dim[1] < 1 || w2->dim[1] > HEADS_MAX) {
-        return shape_fail(w2, "w2", "[n, H], with the n of w1 and H up to 1024", err);
+        return pe_cells_shape_fail(w2, "w2", "[n, H], with the n of w1 and H up to 1024", err);
     }
     return b2_check(swin, w2->dim[1], err);
 }
@@ -132,14 +122,14 @@ static int table_check(const struct swin_v2 *swin, const struct pe_window *windo
     snprintf(allowed, sizeof allowed, "[%zu, H] for a window of %zu x %zu%s, H up to %d",
              pe_window_rows(window), window->h, window->w, window->cls ? " with a class token" : "",
              HEADS_MAX);
-    return shape_fail(table, "table", allowed, err);
+    return pe_cells_shape_fail(table, "table", allowed, err);
 }
 
 static int scale_check(const struct pe_tensor *scale, struct pe_error *err) {
     if (!scale || (scale->rank == 1 && scale->dim[0] > 0)) {
         return PE_OK;
     }
-    return shape_fail(scale, "logit_scale", "one number or a list of one per head", err);
+    return pe_cells_shape_fail(scale, "logit_scale", "one number or a list of one per head", err);
 }
 
 static size_t heads_of(const struct swin_v2 *swin) {
@@ -158,7 +148,8 @@ static int values_check(const struct swin_v2 *swin, const struct pe_window *wind
 }
 
 static bool has_network(const struct swin_v2 *swin) {
-    return there(&swin->w1) || there(&swin->b1) || there(&swin->w2) || there(&swin->b2);
+    return pe_cells_given(&swin->w1) || pe_cells_given(&swin->b1) || pe_cells_given(&swin->w2) ||
+           pe_cells_given(&swin->b2);
 }
 
 /* The window that the network was trained with divides offsets, and nothing else. */
@@ -194,7 +185,7 @@ static int swin_check(const void *params, struct pe_error *err) {
         return err->code;
     }
     bool network = has_network(swin);
-    if (network && (there(&swin->table) || seeded(swin))) {
+    if (network && (pe_cells_given(&swin->table) || seeded(swin))) {
         return pe_fail(err, PE_ERR_CONFLICT, seeded(swin) ? "seed" : "table",
                        "is given, and so is the network (w1, b1, w2): give one of them");
     }

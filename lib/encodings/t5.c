@@ -100,7 +100,7 @@ static int t5_check(const void *params, struct pe_error *err) {
     const struct t5 *t5 = params;
     const struct pe_bucket_rule rule = rule_of(t5);
     if (pe_buckets_check(&rule, err) ||
-        pe_cells_check(&t5->table, "table", t5->given >> FIELD_SEED & 1, err)) {
+        pe_cells_check(&t5->table, "table", pe_field_given(fields, &fields[FIELD_SEED], t5), err)) {
         return err->code;
     }
     return table_check(t5, err);

@@ -97,7 +97,7 @@ struct plan {
 };
 
 static bool is_given(const struct transformer_xl *xl, int field) {
-    return (xl->given >> field & 1) != 0;
+    return pe_field_given(fields, &fields[field], xl);
 }
 
 /* ---- Parameters ---------------------------------------------------------------------------------------- */
@@ -116,7 +116,7 @@ static int tables_check(const struct transformer_xl *xl, struct pe_error *err) {
     for (int cells = 0; cells < CELLS_COUNT; cells++) {
         const struct pe_table *table = table_of(xl, cells);
         const struct pe_tensor *tensor = table->tensor;
-        bool there = table->name || tensor;
+        bool there = pe_cells_given(table);
         char shape[128];
         if (there && pe_cells_check(table, name_of(cells), seeded, err)) {
             return err->code;

@@ -99,22 +99,16 @@ static size_t wavlm_width(const void *params) {
     return wavlm->gate_weight.tensor ? wavlm->gate_weight.tensor->dim[1] : (size_t)wavlm->head_dim;
 }
 
-static int shape_fail(const struct pe_tensor *tensor, const char *field, const char *allowed,
-                      struct pe_error *err) {
-    char shape[128];
-    return pe_fail(err, PE_ERR_SHAPE, field, "has shape %s, allowed is %s",
-                   pe_tensor_shape_text(tensor, shape, sizeof shape), allowed);
-}
-
 static int weight_check(const struct wavlm *wavlm, const struct pe_tensor *weight, struct pe_error *err) {
     char allowed[100];
     if (weight->rank != 2 || weight->dim[0] < 2 || weight->dim[0] % 2 || weight->dim[1] < 1 ||
         weight->dim[1] > MAX_WIDTH) {
-        return shape_fail(weight, "gate_weight", "[n, d] with n even: half of them for each gate", err);
+        return pe_cells_shape_fail(weight, "gate_weight", "[n, d] with n even: half of them for each gate",
+                                   err);
     }
     if (wavlm->head_dim && weight->dim[1] != (size_t)wavlm->head_dim) {
         snprintf(allowed, sizeof allowed, "[n, %lld]: queries are so wide", (long long)wavlm->head_dim);
-        return shape_fail(weight, "gate_weight", allowed, err);
+        return pe_cells_shape_fail(weight, "gate_weight", allowed, err);
     }
     return PE_OK;
 }
@@ -125,19 +119,19 @@ static int shapes_check(const struct wavlm *wavlm, struct pe_error *err) {
     char allowed[100];
     if (table->rank != 2 || table->dim[0] != (size_t)wavlm->num_buckets || table->dim[1] < 1) {
         snprintf(allowed, sizeof allowed, "[%lld, H]: a row for each bucket", (long long)wavlm->num_buckets);
-        return shape_fail(table, "table", allowed, err);
+        return pe_cells_shape_fail(table, "table", allowed, err);
     }
     if (weight_check(wavlm, weight, err)) {
         return err->code;
     }
     if (bias->rank != 1 || bias->dim[0] != weight->dim[0]) {
         snprintf(allowed, sizeof allowed, "[%zu]: a number for each row of gate_weight", weight->dim[0]);
-        return shape_fail(bias, "gate_bias", allowed, err);
+        return pe_cells_shape_fail(bias, "gate_bias", allowed, err);
     }
     if (pe_tensor_count(constant) != table->dim[1] || (constant->rank != 1 && constant->rank != 4) ||
         (constant->rank == 4 && constant->dim[1] != table->dim[1])) {
         snprintf(allowed, sizeof allowed, "[%zu]: a number for each head of table", table->dim[1]);
-        return shape_fail(constant, "gate_const", allowed, err);
+        return pe_cells_shape_fail(constant, "gate_const", allowed, err);
     }
     return PE_OK;
 }
@@ -145,7 +139,7 @@ static int shapes_check(const struct wavlm *wavlm, struct pe_error *err) {
 static int wavlm_check(const void *params, struct pe_error *err) {
     const struct wavlm *wavlm = params;
     const struct pe_bucket_rule rule = rule_of(wavlm);
-    bool seeded = wavlm->given >> FIELD_SEED & 1;
+    bool seeded = pe_field_given(fields, &fields[FIELD_SEED], wavlm);
     if (pe_buckets_check(&rule, err) || pe_cells_check(&wavlm->table, "table", seeded, err) ||
         pe_cells_check(&wavlm->gate_weight, "gate_weight", seeded, err) ||
         pe_cells_check(&wavlm->gate_bias, "gate_bias", seeded, err) ||
