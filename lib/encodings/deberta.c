@@ -47,6 +47,8 @@
 
 enum { C2P = PE_BUCKETED_QUERY, P2C = PE_BUCKETED_KEY, N_SIDES = 2 };
 
+_Static_assert(PE_LOGITS_ROWS <= PE_BUCKETED_QUERIES, "a block of logits is one of buckets");
+
 struct deberta {
     uint64_t given;
     int64_t position_buckets;

@@ -38,6 +38,8 @@
 #define TILE         512         /* keys whose two products are put together at a time */
 #define TILE_LD      (TILE + 16) /* columns of it are far apart in a cache, too */
 
+_Static_assert(PE_LOGITS_ROWS <= PE_BAND_ROWS, "a block of logits is one of a band");
+
 enum outside { OUTSIDE_CLIP = 1, OUTSIDE_ZERO };
 enum sign { SIGN_KEY_MINUS_QUERY = 1, SIGN_QUERY_MINUS_KEY };
 

@@ -46,6 +46,8 @@
 #define TILE_LD      (TILE + 16)
 #define ALIGN        ((size_t)64)
 
+_Static_assert(PE_LOGITS_ROWS <= PE_BAND_ROWS, "a block of logits is one of a band");
+
 struct transformer_xl {
     uint64_t given;
     int64_t d_model;
