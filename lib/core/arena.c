@@ -120,10 +120,13 @@ static unsigned char *chunk_take(struct pe_arena *arena, size_t rounded, struct 
     return piece;
 }
 
-/* Room for `need` more bytes, or an error. */
+/* Room for `need` more bytes, or an error. Without an arena there is none: so are defaults parsed. */
 static int arena_fits(const struct pe_arena *arena, size_t need, struct pe_error *err) {
     if (err->code) {
         return err->code;
+    }
+    if (!arena) {
+        return pe_fail(err, PE_ERR_MEMORY, "", "no arena for %zu bytes", need);
     }
     if (need <= SIZE_MAX - 2 * ALIGN - sizeof(struct block) && need <= arena->limit - arena->used) {
         return PE_OK;

@@ -124,6 +124,17 @@ static int unquote(const struct pe_field *row, const char **item, size_t *length
     return PE_OK;
 }
 
+/* An item that outlives the text: the choice that it names, which is static, else a copy. */
+static const char *keep_name(struct pe_arena *arena, const struct pe_field *row, const char *item,
+                             size_t length, struct pe_error *err) {
+    for (const struct pe_choice *c = row->choices; c && c->name; c++) {
+        if (strlen(c->name) == length && memcmp(c->name, item, length) == 0) {
+            return c->name;
+        }
+    }
+    return pe_arena_text(arena, item, length, err);
+}
+
 static int parse_names(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
                        void *base, const char *text, struct pe_error *err) {
     struct pe_names list = {0};
@@ -135,7 +146,7 @@ static int parse_names(struct pe_arena *arena, const struct pe_field *fields, co
             return pe_fail(err, PE_ERR_RANGE, row->name, "has more than %d items", PE_MAX_NAMES);
         }
         if (unquote(row, &item, &length, err) ||
-            !(list.v[list.n++] = pe_arena_text(arena, item, length, err))) {
+            !(list.v[list.n++] = keep_name(arena, row, item, length, err))) {
             return err->code;
         }
     }

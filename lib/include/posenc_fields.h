@@ -152,7 +152,8 @@ struct pe_field {
 
 /* Finds a row by name; NULL when there is none. */
 PE_API const struct pe_field *pe_field_find(const struct pe_field *fields, size_t n, const char *name);
-/* Clears the struct of `size` bytes at base and fills in the defaults. */
+/* Clears the struct of `size` bytes at base and fills in the defaults. One that its row refuses, or that needs memory,
+ * is left out: a test of every table's rows tells. */
 PE_API void pe_fields_init(const struct pe_field *fields, size_t n, void *base, size_t size);
 /* Was this row set (not a default)? `fields` is the table that the row is in. */
 PE_API bool pe_field_given(const struct pe_field *fields, const struct pe_field *row, const void *base);
@@ -193,7 +194,8 @@ PE_API int pe_field_set_config(const struct pe_field *fields, const struct pe_fi
 PE_API int pe_field_set_object(const struct pe_field *fields, const struct pe_field *row, void *base,
                                const void *value, struct pe_error *err) PE_CHECKED;
 /* From the text of a query string, by the row's kind (not ENCODING). Copies into the arena. An OBJECT row
- * accepts the name of one of its BOOL rows ("causal"). */
+ * accepts the name of one of its BOOL rows ("causal"). Defaults are parsed without an arena, and their text is kept as
+ * it is: what needs memory (tensors, objects, lists of positions, names that are no choices) is PE_ERR_MEMORY then. */
 PE_API int pe_field_parse(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
                           void *base, const char *text, struct pe_error *err) PE_CHECKED;
 /* The struct of an OBJECT row, with its defaults when it is named first: ARENA memory. NULL on failure. */

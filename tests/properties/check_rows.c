@@ -71,18 +71,21 @@ START_TEST(everything_is_documented) {
 }
 END_TEST
 
-/* Defaults are texts; one that does not parse would be dropped in silence. */
+/* Defaults are texts; one that does not parse would be dropped in silence. Without an arena, as pe_fields_init has none. */
 static void check_defaults(const char *of, const struct pe_field *fields, size_t n, size_t size) {
     for (size_t i = 0; i < n; i++) {
         struct pe_error err = {0};
         char *base = pe_arena_array(arena, 1, size, &err);
         if (fields[i].def) {
-            ck_assert_msg(!pe_field_parse(arena, fields, &fields[i], base, fields[i].def, &err), "%s.%s: %s",
+            ck_assert_msg(!pe_field_parse(NULL, fields, &fields[i], base, fields[i].def, &err), "%s.%s: %s",
                           of, fields[i].name, err.text);
         }
         ck_assert_msg(fields[i].min <= fields[i].max, "%s.%s: its min is over its max", of, fields[i].name);
         ck_assert_msg(!(fields[i].def && (fields[i].flags & PE_FIELD_REQUIRED)),
                       "%s.%s: what is required has no default", of, fields[i].name);
+        if (fields[i].kind == PE_KIND_OBJECT) {
+            check_defaults(fields[i].name, fields[i].fields, fields[i].n_fields, fields[i].object_size);
+        }
     }
 }
 
@@ -96,6 +99,52 @@ START_TEST(defaults_are_allowed_values) {
                        api_op_at(i)->request_size);
     }
     check_defaults("common", api_common_fields, api_common_n_fields_raw, sizeof(struct api_common));
+    check_defaults("positions", pe_positions_fields, pe_positions_n_fields, sizeof(struct pe_positions_rule));
+}
+END_TEST
+
+/* A row of each kind whose values may need memory, with a default. */
+struct with_lists {
+    uint64_t given;
+    struct pe_names chosen, free;
+    const struct pe_tensor *tensor;
+    struct pe_table posted, named;
+    struct pe_positions range, list;
+    const void *object;
+};
+static const struct pe_choice colours[] = {{"red", 1, "as blood"}, {"blue", 2, "as the sea"}, {0}};
+static const struct pe_field switches[] = {{.name = "on", .kind = PE_KIND_BOOL, .offset = sizeof(uint64_t)}};
+static const struct pe_field with_lists_fields[] = {
+    {PE_FIELD(with_lists, chosen), .choices = colours, .def = "blue,\"red\""},
+    {PE_FIELD(with_lists, free), .def = "a,b"},
+    {PE_FIELD(with_lists, tensor), .def = "1,2"},
+    {PE_FIELD(with_lists, posted), .def = "[1,2]"},
+    {PE_FIELD(with_lists, named), .def = "mine"},
+    {PE_FIELD(with_lists, range), .def = "0:4"},
+    {PE_FIELD(with_lists, list), .def = "0,4"},
+    {PE_FIELD(with_lists, object), .fields = switches, .n_fields = 1, .object_size = 16, .def = "on"},
+};
+
+/* A default has no arena: what static texts and the struct can hold is taken, what needs memory is an error that
+ * defaults_are_allowed_values would show. */
+START_TEST(defaults_take_no_memory) {
+    static const char *const NEED_MEMORY[] = {"free", "tensor", "posted", "list", "object"};
+    struct with_lists lists;
+    pe_fields_init(with_lists_fields, PE_COUNT(with_lists_fields), &lists, sizeof lists);
+    ck_assert_uint_eq(lists.chosen.n, 2);
+    ck_assert_str_eq(lists.chosen.v[0], "blue");
+    ck_assert_str_eq(lists.chosen.v[1], "red");
+    ck_assert_str_eq(lists.named.name, "mine");
+    ck_assert_uint_eq(pe_positions_count(&lists.range), 4);
+    ck_assert(lists.free.n == 0 && !lists.tensor && !lists.posted.tensor && !lists.list.list &&
+              !lists.object);
+    for (size_t i = 0; i < PE_COUNT(NEED_MEMORY); i++) {
+        struct pe_error err = {0};
+        const struct pe_field *row =
+            pe_field_find(with_lists_fields, PE_COUNT(with_lists_fields), NEED_MEMORY[i]);
+        ck_assert_int_eq(pe_field_parse(NULL, with_lists_fields, row, &lists, row->def, &err), PE_ERR_MEMORY);
+        ck_assert_msg(strstr(err.text, "no arena") != NULL, "%s: %s", row->name, err.text);
+    }
 }
 END_TEST
 
@@ -166,6 +215,7 @@ Suite *rows_suite(void) {
     tcase_add_checked_fixture(rows, setup, teardown);
     tcase_add_test(rows, everything_is_documented);
     tcase_add_test(rows, defaults_are_allowed_values);
+    tcase_add_test(rows, defaults_take_no_memory);
     tcase_add_test(rows, no_name_is_of_two);
     tcase_add_loop_test(rows, schema_lists_every_parameter, 0, (int)pe_encoding_count());
     return suite;
