@@ -19,9 +19,8 @@
 #include <math.h>
 #include <string.h>
 
-#define ASK_ITEMS ((size_t)1 << 17) /* operations between two questions whether to stop */
-#define FAR       10                /* times as far, for bounded and beyond */
-#define ROOM      16                /* times what is seen: a bound that few numbers show */
+#define FAR  10 /* times as far, for bounded and beyond */
+#define ROOM 16 /* times what is seen: a bound that few numbers show */
 
 struct properties {
     const struct pe_plan *plan;
@@ -33,6 +32,11 @@ struct properties {
     const struct pe_stop *stop;
 };
 
+/* Before row i of loops that cost a row's width each. */
+static bool stopped_at(const struct properties *op, size_t i) {
+    return i % (PE_STOP_ITEMS / op->width + 1) == 0 && pe_stop_asked(op->stop);
+}
+
 static double distance_of(const double *a, const double *b, size_t width) {
     double sum = 0;
     for (size_t c = 0; c < width; c++) {
@@ -43,12 +47,13 @@ static double distance_of(const double *a, const double *b, size_t width) {
 
 static void pairs_measure(const struct properties *op) {
     struct pe_properties *out = op->out;
-    size_t ask = ASK_ITEMS / op->width + 1;
+    size_t unasked = 0; /* operations since the last question, also those of rows before */
     out->closest = INFINITY;
     for (size_t i = 0; i < op->n; i++) {
         for (size_t j = i + 1; j < op->n; j++) {
             double distance = distance_of(op->x + i * op->width, op->x + j * op->width, op->width);
-            if (j % ask == 0 && pe_stop_asked(op->stop)) {
+            unasked = unasked < PE_STOP_ITEMS ? unasked + op->width : 0;
+            if (unasked == 0 && pe_stop_asked(op->stop)) {
                 return;
             }
             if (distance < out->closest) {
@@ -65,7 +70,7 @@ static void pairs_measure(const struct properties *op) {
 static void rows_measure(const struct properties *op) {
     struct pe_properties *out = op->out;
     out->norm[0] = out->step[0] = INFINITY;
-    for (size_t i = 0; i < op->n && !pe_stop_asked(op->stop); i++) {
+    for (size_t i = 0; i < op->n && !stopped_at(op, i); i++) {
         const double *row = op->x + i * op->width;
         double norm = sqrt(pe_vector_dot(row, row, op->width));
         out->norm[0] = fmin(out->norm[0], norm);
@@ -82,7 +87,7 @@ static void rows_measure(const struct properties *op) {
 
 static double largest(const struct properties *op, const double *x) {
     double most = 0;
-    for (size_t i = 0; i < op->n && !pe_stop_asked(op->stop); i++) {
+    for (size_t i = 0; i < op->n && !stopped_at(op, i); i++) {
         most = fmax(most, pe_vector_largest(PE_DTYPE_F64, x + i * op->width, op->width, false));
     }
     return most;
@@ -90,7 +95,7 @@ static double largest(const struct properties *op, const double *x) {
 
 static void lengths_measure(const struct properties *op) {
     double most = 0;
-    for (size_t i = 0; op->longer && i < op->n && !pe_stop_asked(op->stop); i++) {
+    for (size_t i = 0; op->longer && i < op->n && !stopped_at(op, i); i++) {
         for (size_t c = 0; c < op->width; c++) {
             most = fmax(most, fabs(op->x[i * op->width + c] - op->longer[i * op->width + c]));
         }

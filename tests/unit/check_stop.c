@@ -183,6 +183,19 @@ static bool check_run(struct ground *g) {
     return done;
 }
 
+/* Many narrow vectors: a row of pairs is short, so the questions must go on from row to row. */
+static bool properties_run(struct ground *g) {
+    struct pe_plan *plan = plan_open(g, "2");
+    struct pe_positions positions = {.length = 2048, .axes = 1, .step = 1};
+    struct pe_properties_args args = {.size = sizeof args, .plan = plan, .positions = &positions};
+    struct pe_properties_result result;
+    struct pe_work work;
+    (void)!pe_properties_open(g->arena, &work, &result, &args, &g->err);
+    bool done = run(g, &work);
+    pe_plan_close(plan);
+    return done;
+}
+
 static bool positions_made(struct ground *g, const struct pe_positions_rule *rule) {
     struct pe_positions positions = {0};
     (void)!pe_positions_make(g->arena, &positions, rule, &g->err);
@@ -230,6 +243,7 @@ static const struct {
     {"shift exact", "sinusoidal", shift_run, 64 + 256},
     {"convert", "none", convert_run, 5},
     {"check", "sinusoidal", check_run, SIDE},
+    {"properties", "sinusoidal", properties_run, 2048 * 1023 * 2 / (1 << 16)},
     {"positions of a mask", "none", positions_of_mask, 9},
     {"positions of a grid", "none", positions_of_grid, 12},
     {"positions of lengths", "none", positions_of_lengths, 12},
