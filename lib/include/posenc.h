@@ -589,6 +589,4 @@ PE_API int pe_check_open(struct pe_arena *arena, struct pe_work *work, struct pe
 #ifdef __cplusplus
 }
 #endif
-
-#include "posenc_identify.h"
 #endif

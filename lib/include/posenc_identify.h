@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * libposenc: which encoding made a table. posenc.h includes this.
+ * libposenc: which encoding made a table. A header of its own, which includes posenc.h.
  */
 #ifndef POSENC_IDENTIFY_H
 #define POSENC_IDENTIFY_H

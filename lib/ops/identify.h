@@ -24,6 +24,8 @@
 #include "core/stop.h"
 #include "encodings/encoding.h"
 
+#include "posenc_identify.h"
+
 /* Rows by rising position. Of turned vectors a sheet is [cosines, sines] of the angles that they turned by.
  */
 struct pe_sheet {

@@ -8,6 +8,8 @@
 #include "wire/echo.h"
 #include "wire/text.h"
 
+#include "posenc_identify.h"
+
 #include <string.h>
 
 struct hints {

@@ -7,6 +7,7 @@
 #include "suites.h"
 
 #include "posenc_fields.h"
+#include "posenc_identify.h"
 
 #include <math.h>
 #include <stdio.h>
