@@ -187,6 +187,24 @@ START_TEST(more_names_than_there_is_room_for) {
 }
 END_TEST
 
+START_TEST(more_items_than_a_row_allows) {
+    struct lists {
+        uint64_t given;
+        struct pe_texts texts;
+        struct pe_tensors tensors;
+    } lists = {0};
+    static const struct pe_field rows[] = {{PE_FIELD(lists, texts), .max = 1},
+                                           {PE_FIELD(lists, tensors), .max = 1}};
+    const char *const two[] = {"a", "b"};
+    const struct pe_named_tensor named[2] = {{.name = "a"}, {.name = "b"}};
+    is_error(pe_field_set_texts(rows, &rows[0], &lists, &(struct pe_texts){2, two}, &err), PE_ERR_RANGE,
+             "texts", "has 2 items, at most 1 are allowed");
+    is_error(pe_field_set_tensors(rows, &rows[1], &lists, &(struct pe_tensors){2, named}, &err), PE_ERR_RANGE,
+             "tensors", "has 2 tensors, at most 1 are allowed");
+    ck_assert_uint_eq(lists.given, 0);
+}
+END_TEST
+
 Suite *error_places_suite(void) {
     Suite *suite = suite_create("error_places");
     TCase *tests = tcase_create("errors");
@@ -202,6 +220,7 @@ Suite *error_places_suite(void) {
     tcase_add_test(tests, lists_of_numbers_as_text);
     tcase_add_test(tests, fields_of_other_kinds);
     tcase_add_test(tests, more_names_than_there_is_room_for);
+    tcase_add_test(tests, more_items_than_a_row_allows);
     suite_add_tcase(suite, tests);
     return suite;
 }
