@@ -108,7 +108,8 @@ static void NAMED(softmax)(const struct pe_softmax *s, void *numbers) {
     if (pe_stop_asked(s->stop)) {
         return;
     }
-    REAL share = (REAL)(1 / NAMED(sum)(seen, n));
+    double total = NAMED(sum)(seen, n); /* at least 1, but of logits that overflowed: then all is NaN */
+    REAL share = (REAL)(total > 0 ? 1 / total : (double)NAN);
     for (size_t j = 0; j < n; j++) {
         seen[j] *= share;
     }
