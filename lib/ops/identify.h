@@ -26,6 +26,8 @@
 
 #include "posenc_identify.h"
 
+#include <math.h>
+
 /* Rows by rising position. Of turned vectors a sheet is [cosines, sines] of the angles that they turned by.
  */
 struct pe_sheet {
@@ -43,6 +45,11 @@ struct pe_ladder {
     double v[PE_LADDER_N];
     double sign; /* of the scale */
 };
+
+/* The scale's magnitude, which is a number whatever a fit came to: neither 0 nor infinite. */
+static inline double pe_ladder_scale(const struct pe_ladder *ladder) {
+    return exp(fmax(-300, fmin(300, ladder->v[PE_LADDER_SCALE])));
+}
 
 struct pe_shape {
     const char *name; /* of the convention */

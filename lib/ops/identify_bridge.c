@@ -63,7 +63,7 @@ static double row_miss(const struct pe_sheet *sheet, const struct pe_shape *shap
  * how far away the base is known well enough for. */
 static size_t row_search(const struct pe_sheet *sheet, const struct pe_shape *shape,
                          const struct pe_ladder *ladder, size_t row, double covered, double bases[CHOICES]) {
-    double middle = ladder->v[PE_LADDER_BASE], scale = exp(ladder->v[PE_LADDER_SCALE]), misses[CHOICES];
+    double middle = ladder->v[PE_LADDER_BASE], scale = pe_ladder_scale(ladder), misses[CHOICES];
     /* An angle changes by at most x/(e*log(base)) for each unit of log(base). */
     double step = 0.7 * middle / fmax(scale * fabs(sheet->p[row]), 1);
     double range = fmin(2 * middle / fmax(scale * covered, 1), 0.02 * middle);

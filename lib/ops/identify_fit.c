@@ -37,7 +37,7 @@ struct pe_column pe_shape_column(const struct pe_shape *shape, size_t width, siz
 }
 
 static double angle_of(const struct pe_ladder *ladder, double exponent, double p) {
-    double scale = ladder->sign * exp(ladder->v[PE_LADDER_SCALE]);
+    double scale = ladder->sign * pe_ladder_scale(ladder);
     return exp(-exponent * ladder->v[PE_LADDER_BASE]) * (scale * p + ladder->v[PE_LADDER_OFFSET]);
 }
 
@@ -93,7 +93,7 @@ static double weight_of(const struct pe_sheet *sheet, size_t at) {
 
 static double sample_miss(const struct sample *s, const struct pe_ladder *ladder) {
     double square = 0, weight = 0, factor = exp(ladder->v[PE_LADDER_FACTOR]);
-    double scale = ladder->sign * exp(ladder->v[PE_LADDER_SCALE]), offset = ladder->v[PE_LADDER_OFFSET];
+    double scale = ladder->sign * pe_ladder_scale(ladder), offset = ladder->v[PE_LADDER_OFFSET];
     for (size_t j = 0; j < s->n_columns; j++) {
         size_t column = column_at(s, j);
         struct pe_column kind = pe_shape_column(s->shape, s->sheet->width, column);
@@ -141,7 +141,7 @@ static void normal_add(struct normal *normal, unsigned free, double off, double 
 
 static void normal_fill(const struct sample *s, const struct pe_ladder *ladder, unsigned free,
                         struct normal *normal) {
-    double scale = ladder->sign * exp(ladder->v[PE_LADDER_SCALE]), factor = exp(ladder->v[PE_LADDER_FACTOR]);
+    double scale = ladder->sign * pe_ladder_scale(ladder), factor = exp(ladder->v[PE_LADDER_FACTOR]);
     *normal = (struct normal){0};
     for (size_t j = 0; j < s->n_columns; j++) {
         size_t column = column_at(s, j);

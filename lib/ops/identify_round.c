@@ -85,7 +85,7 @@ static double factor_penalty(double factor, size_t width) {
 }
 
 double pe_ladder_penalty(const struct pe_ladder *ladder, size_t width) {
-    return base_penalty(exp(ladder->v[PE_LADDER_BASE])) + scale_penalty(exp(ladder->v[PE_LADDER_SCALE])) +
+    return base_penalty(exp(ladder->v[PE_LADDER_BASE])) + scale_penalty(pe_ladder_scale(ladder)) +
            offset_penalty(ladder->v[PE_LADDER_OFFSET]) +
            factor_penalty(exp(ladder->v[PE_LADDER_FACTOR]), width) + (ladder->sign < 0 ? 6 : 0);
 }
@@ -128,7 +128,7 @@ static void base_choices(const struct pe_ladder *ladder, size_t width, struct ch
 }
 
 static void scale_choices(const struct pe_ladder *ladder, size_t width, struct choices *out) {
-    double scale = exp(ladder->v[PE_LADDER_SCALE]), now = log(scale);
+    double scale = pe_ladder_scale(ladder), now = log(scale);
     (void)width;
     choices_add(out, 0, now, 30 * NEAR);
     for (int digits = 1; digits <= 4; digits++) {

@@ -203,7 +203,7 @@ static struct subject subject_of(const struct pe_identify *op, const struct pe_t
     return (struct subject){.op = op,
                             .trial = trial,
                             .base = exp(trial->ladder.v[PE_LADDER_BASE]),
-                            .scale = exp(trial->ladder.v[PE_LADDER_SCALE]),
+                            .scale = pe_ladder_scale(&trial->ladder),
                             .offset = trial->ladder.v[PE_LADDER_OFFSET],
                             .rotary = op->kind != PE_IDENTIFY_TABLE};
 }

@@ -48,7 +48,7 @@ static double padding_of(const struct pe_identify *op, const struct pe_trial *tr
     double at = NAN;
     for (size_t k = 0; k < op->n && op->n_zero == 1; k++) {
         if (op->zero[k]) {
-            double x = trial->ladder.sign * exp(trial->ladder.v[PE_LADDER_SCALE]) * op->p[k] +
+            double x = trial->ladder.sign * pe_ladder_scale(&trial->ladder) * op->p[k] +
                        trial->ladder.v[PE_LADDER_OFFSET];
             at = fabs(x - nearbyint(x)) < 1e-9 * fmax(fabs(x), 1) ? nearbyint(x) : NAN;
         }
@@ -73,7 +73,7 @@ static void sinusoidal_spec(const struct pe_identify *op, struct pe_trial *trial
     if (trial->width < op->width) {
         set(to, "odd", "zero");
     }
-    set_real(to, "position_scale", trial->ladder.sign * exp(v[PE_LADDER_SCALE]), 1);
+    set_real(to, "position_scale", trial->ladder.sign * pe_ladder_scale(&trial->ladder), 1);
     set_real(to, "offset", v[PE_LADDER_OFFSET], 0);
     double padding = padding_of(op, trial);
     if (!isnan(padding)) {
@@ -98,7 +98,7 @@ static void set_all(const struct setter *to, const char *texts) {
 /* The scaling and shift of rotary ones; the factor of turned vectors stands beside the encoding. */
 static void rope_spec(const struct pe_identify *op, struct pe_trial *trial, const struct setter *to) {
     const double *v = trial->ladder.v;
-    double scale = exp(v[PE_LADDER_SCALE]);
+    double scale = pe_ladder_scale(&trial->ladder);
     size_t head = op->kind == PE_IDENTIFY_TURNED ? op->width : trial->width;
     set_real(to, "head_dim", (double)head, 0);
     if (trial->width < head) {
