@@ -110,13 +110,27 @@ static int projections_open(struct pe_arena *arena, struct similarity *op,
     return PE_OK;
 }
 
-/* To length 1; a vector of zeros stays, and has the cosine 0 with all. */
+/* x [width] to length 1; a vector of zeros stays, and has the cosine 0 with all. A power of two, which changes
+ * no digit, keeps its squares from overflow and underflow. */
+static void row_normalise(double *x, size_t width) {
+    double largest = pe_vector_largest(PE_DTYPE_F64, x, width, false);
+    int exponent;
+    if (largest == 0 || !isfinite(largest)) {
+        return;
+    }
+    (void)frexp(largest, &exponent);
+    for (size_t c = 0; c < width; c++) {
+        x[c] = ldexp(x[c], -exponent);
+    }
+    double length = sqrt(pe_vector_dot(x, x, width));
+    for (size_t c = 0; c < width; c++) {
+        x[c] /= length;
+    }
+}
+
 static int normalise(double *x, size_t rows, size_t width, struct pe_error *err) {
     for (size_t i = 0; i < rows && !pe_error_poll(err); i++) {
-        double length = sqrt(pe_vector_dot(x + i * width, x + i * width, width));
-        for (size_t c = 0; c < width && length > 0; c++) {
-            x[i * width + c] /= length;
-        }
+        row_normalise(x + i * width, width);
     }
     return err->code;
 }
@@ -255,8 +269,8 @@ int pe_similarity_open(struct pe_arena *arena, struct pe_work *work, struct pe_s
         return pe_encoding_unsupported(pe_plan_row(args.plan), "has no vectors to compare", err);
     }
     if (pe_dtype_check(op->dtype, err) || weights_check(&args, op->width, err) ||
-        work_check(op, &args, err) || vectors_open(arena, op, &args, err) ||
-        results_open(arena, op, result, args.positions, err)) {
+        work_check(op, &args, err) || results_open(arena, op, result, args.positions, err) ||
+        vectors_open(arena, op, &args, err)) {
         *result = (struct pe_similarity_result){0};
         return err->code;
     }

@@ -137,6 +137,56 @@ START_TEST(parts_agree) {
 }
 END_TEST
 
+/* A cosine has no size: whether squares of numbers are beyond the largest or below the smallest is no matter. */
+START_TEST(cosines_have_no_size) {
+    struct call_try try = {.request = POST,
+                           .body = "{\"metric\":\"cosine\",\"positions\":\"0:3\",\"dtype\":\"float64\","
+                                   "\"encoding\":{\"type\":\"learned\","
+                                   "\"table\":{\"dtype\":\"float64\",\"shape\":[3,2],\"data\":[3e-200,4e-200,"
+                                   "4e250,-3e250,5e-324,5e-324]}}}"};
+    static const double expected[3][3] = {{1, 0, 0.98994949366116658}, /* 7/(5 sqrt(2)) */
+                                          {0, 1, 0.14142135623730951}, /* 1/(5 sqrt(2)) */
+                                          {0.98994949366116658, 0.14142135623730951, 1}};
+    call_try(&ground, &try);
+    ck_assert_int_eq(try.status, 200);
+    const json_t *data = json_object_get(json_object_get(try.json, "gram"), "data");
+    for (size_t i = 0; i < 9; i++) {
+        double got = json_number_value(json_array_get(json_array_get(data, i / 3), i % 3));
+        ck_assert_double_eq_tol(got, expected[i / 3][i % 3], 4e-16);
+    }
+    call_try_close(&try);
+}
+END_TEST
+
+static bool count_asked(void *context) {
+    ++*(int *)context;
+    return false;
+}
+
+/* A gram that has no room is told before the vectors, which may take a while, are made. */
+START_TEST(memory_is_asked_for_first) {
+    int asked = 0;
+    const struct pe_stop stop = {count_asked, &asked};
+    struct pe_error err = {0};
+    struct pe_arena *arena = pe_arena_open(1 << 20, NULL, &err);
+    struct pe_spec spec;
+    struct pe_plan *plan;
+    ck_assert_int_eq(pe_spec_init(arena, &spec, "sinusoidal", &err), PE_OK);
+    ck_assert_int_eq(pe_spec_set(arena, &spec, "d_model", "4", &err), PE_OK);
+    ck_assert_int_eq(pe_plan_open(&plan, &spec, &err), PE_OK);
+    const struct pe_positions positions = {.length = 1000, .axes = 1, .step = 1};
+    const struct pe_similarity_args args = {.size = sizeof args, .plan = plan, .positions = &positions};
+    struct pe_similarity_result made;
+    struct pe_work work;
+    err.stop = &stop;
+    ck_assert_int_eq(pe_similarity_open(arena, &work, &made, &args, &err), PE_ERR_LIMIT);
+    ck_assert_str_eq(err.path, "positions");
+    ck_assert_int_le(asked, 1); /* by the memory of the operation itself */
+    pe_plan_close(plan);
+    pe_arena_close(arena);
+}
+END_TEST
+
 /* What only programs can leave out. */
 START_TEST(arguments_of_programs) {
     struct pe_error err = {0};
@@ -185,6 +235,8 @@ Suite *similarity_suite(void) {
     tcase_add_loop_test(tests, bad_requests, 0, (int)PE_COUNT(bad));
     tcase_add_test(tests, an_impossible_head);
     tcase_add_test(tests, parts_agree);
+    tcase_add_test(tests, cosines_have_no_size);
+    tcase_add_test(tests, memory_is_asked_for_first);
     tcase_add_test(tests, arguments_of_programs);
     return suite;
 }
