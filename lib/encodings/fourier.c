@@ -2,11 +2,12 @@
  *
  * Fourier features of real coordinates p [n], where sinusoids are of positions in a sequence:
  *
- *     nerf       for k = 0..L-1 in turn: sin(2^k c p) of all axes, cos(2^k c p) of all; c = pi as the paper
- * has it (Mildenhall et al. 2020), or 1 as its code does (bmild/nerf #12) periods    the same with
- * 2*pi*p/P_k: of real timestamps, with the periods given (a day, a week, a year), or geometric from
- * min_period to max_period gaussian   cos(2 pi B p) [m], then sin(2 pi B p) [m]; B [m, n] is posted, or sigma
- * times normal numbers from a seed (Tancik et al. 2020; their demo has sines first, which is `order`)
+ *     nerf       for k = 0..L-1 in turn: sin(2^k c p) of all axes, cos(2^k c p) of all; c = pi as the paper has
+ *                it (Mildenhall et al. 2020), or 1 as its code does (bmild/nerf #12)
+ *     periods    the same with 2*pi*p/P_k: of real timestamps, with the periods given (a day, a week, a year),
+ *                or geometric from min_period to max_period
+ *     gaussian   cos(2 pi B p) [m], then sin(2 pi B p) [m]; B [m, n] is posted, or sigma times normal numbers
+ *                from a seed (Tancik et al. 2020; their demo has sines first, which is `order`)
  *
  * include_input puts p itself in front, as NeRF's code does. A position times 2^k is exact, so one frequency
  * serves all k; above 2^53, where pe_place_of ends, whole turns of pi are taken off (a double that large is

@@ -22,8 +22,7 @@
 
 #define BUFFER 256 /* doubles summed at a time, on the stack */
 #define SHRINK_MOST                                                                                          \
-    8 /* how much smaller an image's grid may be: kernels widen, and each vector takes all                   \
-       */
+    8 /* times that an image's grid may be smaller: kernels widen, and each vector takes all */
 #define TAPS_MOST (4 * SHRINK_MOST + 2)
 #define REACH     4.0 /* no kernel's |weights| sum to more, of both axes: 1.375^2 at a = -3/4 */
 

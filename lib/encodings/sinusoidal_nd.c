@@ -3,8 +3,7 @@
  * Sinusoids of positions with n axes, for images and volumes: each axis has a block of its own. With m pairs
  * to an axis, coordinate x of an axis and i < m,
  *
- *     sin(x * omega_i), cos(x * omega_i),     omega_i = base^(-i/m), or base^(-i/(m-1)) as tensor2tensor has
- * it
+ *     sin(x * omega_i), cos(x * omega_i),     omega_i = base^(-i/m), in tensor2tensor base^(-i/(m-1))
  *
  * Projects differ in which axis comes first, in the layout, and in what a width means that 2n does not
  * divide:
@@ -265,6 +264,12 @@ static bool is_cls(const struct nd *nd, const double *position) {
     return all;
 }
 
+/* How many of the m columns from `first` on, each a step behind the other, a vector of width D has. */
+static size_t columns_within(size_t first, size_t step, size_t m, size_t D) {
+    size_t n = first < D ? (D - first + step - 1) / step : 0;
+    return n < m ? n : m;
+}
+
 /* The columns of one axis, of which tatp22 cuts off what is over. */
 static void encode_axis(const struct pe_plan_view *view, double coordinate, int axis, enum pe_dtype dtype,
                         char *row) {
@@ -275,22 +280,18 @@ static void encode_axis(const struct pe_plan_view *view, double coordinate, int 
     bool kinds = nd->layout == LAYOUT_KINDS, pairwise = nd->layout == LAYOUT_INTERLEAVED;
     size_t first = block * (kinds ? m : 2 * m), step = pairwise ? 2 : 1;
     size_t second = kinds ? first + (size_t)plan->axes * m : pairwise ? first + 1 : first + m;
-    size_t n_sin = first < D ? (D - first + step - 1) / step : 0;
-    size_t n_cos = second < D ? (D - second + step - 1) / step : 0;
-    size_t both = n_sin < n_cos ? n_sin : n_cos, most = n_sin > n_cos ? n_sin : n_cos;
+    size_t sines = columns_within(first, step, m, D), cosines = columns_within(second, step, m, D);
     const struct pe_turn *turns = &plan->turns[(size_t)axis * m];
     struct pe_place place;
-    both = both < m ? both : m;
-    most = most < m ? most : m;
     pe_place_of(&place, coordinate, 1, nd->start);
-    struct pe_phase_out out = {.sin = row + first * size, .cos = row + second * size, .step = step};
-    if (both > 0) {
-        pe_phase_row(&place, turns, both, dtype, &out);
+    if (cosines > 0) {
+        const struct pe_phase_out pairs = {
+            .sin = row + first * size, .cos = row + second * size, .step = step};
+        pe_phase_row(&place, turns, cosines, dtype, &pairs);
     }
-    if (most > both) { /* the sines of a pair or block whose cosines are cut off */
-        out.sin = row + (first + both * step) * size;
-        out.cos = NULL;
-        pe_phase_row(&place, turns + both, most - both, dtype, &out);
+    if (sines > cosines) { /* those of a pair or block whose cosines, which come behind them, are cut off */
+        const struct pe_phase_out rest = {.sin = row + (first + cosines * step) * size, .step = step};
+        pe_phase_row(&place, turns + cosines, sines - cosines, dtype, &rest);
     }
 }
 

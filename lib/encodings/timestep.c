@@ -3,8 +3,8 @@
  * The embedding of a diffusion model's time, in the words of diffusers' get_timestep_embedding: with
  * h = floor(d_model/2) frequencies,
  *
- *     sin(position_scale * t * omega_i) [h], cos(position_scale * t * omega_i) [h], a zero where d_model is
- * odd omega_i = max_period^(-i/(h - downscale_freq_shift)), omega_0 = 1 always
+ *     sin(position_scale * t * omega_i) [h], cos(position_scale * t * omega_i) [h], a zero where d_model is odd
+ *     omega_i = max_period^(-i/(h - downscale_freq_shift)), omega_0 = 1 always
  *
  * position_scale is called scale there; flip_sin_to_cos puts the cosines first. DDPM: shift 1, sines first.
  * GLIDE, DiT, ADM: shift 0, cosines first, as Stable Diffusion. A time in [0, 1] moves hardly any column of a

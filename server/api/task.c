@@ -85,7 +85,6 @@ bool task_wants(const struct task *task, const char *name, bool by_default) {
     return false;
 }
 
-/* Gives tables that are named their tensors. */
 /* The table that a field names. Of several tensors in its file `tensor_name` says which; where the encoding
  * has no such parameter, as it may have several tables, it is the one that is named as the field. */
 static const struct pe_tensor *named_table(const struct task *task, const char *field, const char *name,
@@ -101,6 +100,7 @@ static const struct pe_tensor *named_table(const struct task *task, const char *
     return found;
 }
 
+/* Gives tables that are named their tensors. */
 static int resolve_tables(struct task *task, struct pe_spec *spec, struct pe_error *err) {
     const struct pe_encoding_info *info = spec->encoding;
     const struct pe_field *part = pe_field_find(info->fields, info->n_fields, "tensor_name");

@@ -131,6 +131,9 @@ def choices():
     near = [[-1, -1], [-1, 0]]
     nd("minus_one", "combine=mae&d_model=4&positions=[[-1,-1],[-1,0]]", spec(4, "mae"), near, False,
        source="without cls_rows -1 is a coordinate like others")
+    beside = [[-1, -1], [-1, 0], [0, -1]]
+    nd("minus_one_cls", "combine=mae&d_model=4&cls_rows=1&positions=[[-1,-1],[-1,0],[0,-1]]", spec(4, "mae", cls_rows=1), beside,
+       False, source="a class token has -1 in every coordinate, not in one")
 
 
 def images():
