@@ -11,7 +11,7 @@
  *
  * include_input puts p itself in front, as NeRF's code does. A position times 2^k is exact, so one frequency
  * serves all k; above 2^53, where pe_place_of ends, whole turns of pi are taken off (a double that large is
- * even), and without pi the full-width path is taken.
+ * even), and without pi, or where 2^k p is infinite, the full-width path is taken.
  */
 #include "core/admit.h"
 #include "core/angle.h"
@@ -345,7 +345,7 @@ static void write_power(const struct fourier *fourier, const struct pe_turn *tur
                         enum pe_dtype dtype, const struct pe_phase_out *out) {
     struct pe_place place;
     double x = ldexp(p, (int)k);
-    if (fourier->pi) {
+    if (fourier->pi && isfinite(x)) {
         x = fmod(x, 2); /* exact */
     }
     if (fabs(x) <= PE_POSITION_MAX) {
@@ -417,14 +417,25 @@ static void encode(const struct pe_plan_view *view, const double *positions, siz
     }
 }
 
+/* Frequencies of one axis that take the full-width path; of powers of two without pi those beyond 2^53, as if
+ * at position 1. */
+static size_t n_slow(const struct fourier *fourier, const struct plan *plan) {
+    size_t n = 0;
+    if (fourier->features == FEATURES_NERF && !fourier->pi) {
+        n = plan->n > 53 ? plan->n - 53 : 0;
+    }
+    for (size_t i = 0; fourier->features == FEATURES_PERIODS && i < plan->n; i++) {
+        n += pe_turn_is_slow(&plan->turns[i], false);
+    }
+    return n;
+}
+
 static double row_cost_ns(const struct pe_plan_view *view) {
     const struct fourier *fourier = view->params;
     const struct plan *plan = view->data;
-    double n = (double)plan->n * (double)fourier->n_axes, slow = 0;
-    for (size_t i = 0; fourier->features == FEATURES_PERIODS && i < plan->n; i++) {
-        slow += pe_turn_is_slow(&plan->turns[i], false) ? 2 * PE_TURN_SLOW_NS * (double)fourier->n_axes : 0;
-    }
-    return 100 + slow + n * (fourier->features == FEATURES_GAUSSIAN ? PE_ANGLE_NS : 60);
+    double axes = (double)fourier->n_axes, n = (double)plan->n * axes;
+    return 100 + 2 * PE_TURN_SLOW_NS * axes * (double)n_slow(fourier, plan) +
+           n * (fourier->features == FEATURES_GAUSSIAN ? PE_ANGLE_NS : 60);
 }
 
 const struct pe_encoding pe_fourier = {

@@ -20,11 +20,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUFFER 256 /* doubles summed at a time, on the stack */
-#define SHRINK_MOST                                                                                          \
-    8 /* times that an image's grid may be smaller: kernels widen, and each vector takes all */
-#define TAPS_MOST (4 * SHRINK_MOST + 2)
-#define REACH     4.0 /* no kernel's |weights| sum to more, of both axes: 1.375^2 at a = -3/4 */
+#define BUFFER      256 /* doubles summed at a time, on the stack */
+#define SHRINK_MOST 8   /* times that an image may be smaller: kernels widen, and each vector takes all */
+#define TAPS_MOST   (4 * SHRINK_MOST + 2)
+#define REACH       4.0 /* no kernel's |weights| sum to more, of both axes: 1.375^2 at a = -3/4 */
 
 enum { GRID_H, GRID_W, GRID_AXES };
 

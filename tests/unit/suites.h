@@ -45,6 +45,7 @@
     X(faults_net)         \
     X(faults_start)       \
     X(faults_stop)        \
+    X(fourier)            \
     X(gate)               \
     X(golden)             \
     X(identify)           \
