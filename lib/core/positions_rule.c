@@ -3,13 +3,15 @@
  * Positions that follow from something else: a grid, a padding mask, the lengths of packed documents.
  *
  * Models disagree about the positions of padded sequences, and their tables were trained with what their code
- * did. With m [T] the mask (1 = token) and c = cumsum(m), c_t = m_0 + ... + m_t:
+ * did. With m [T] the mask (1 = token) and c = cumsum(m), c_t = m_0 + ... + m_t, that is
  *
  *     bert               t                    the mask is not looked at
  *     roberta, fairseq   c m + padding_idx    first token padding_idx + 1, padding at padding_idx
  *     opt                c m + 1              c m - 1 as the model counts, and the 2 its table is offset by
  *     gpt2               c - 1, padding 1     as text generation fills masked positions
  *     bloom              (c - 1) m            padding 0
+ *
+ * so all but the first count tokens from some position on, and give padding another.
  *
  * Randomised positions (Ruoss et al. 2023) are a sorted sample of a range longer than the sequence. Packed
  * documents count from 0 in each; a grid [h, w] is walked row by row, one coordinate per axis.
@@ -34,10 +36,9 @@ enum {
     ROWS
 };
 
-#define GRID_AXES_MAX   8
-#define PADDING_IDX_MAX 2147483647.0
+#define GRID_AXES_MAX 8
 
-static const struct pe_choice rules[] = {
+const struct pe_choice pe_position_rule_choices[] = {
     {"bert", PE_POSITION_RULE_BERT, "0 to T-1, whatever the mask"},
     {"roberta", PE_POSITION_RULE_ROBERTA, "tokens count from padding_idx + 1, padding has padding_idx"},
     {"opt", PE_POSITION_RULE_OPT, "rows of OPT's table: tokens count from 2, padding has 1"},
@@ -58,9 +59,9 @@ const struct pe_field pe_positions_fields[] = {
                   .doc = "sizes of a grid, e.g. [height, width]: its coordinates row by row"},
     [ROW_MASK] = {PE_FIELD(pe_positions_rule, mask), .flags = PE_FIELD_NUMBERS, .shape = "[T] or [B, T]",
                   .doc = "1 for a token, 0 for padding; needs rule"},
-    [ROW_RULE] = {PE_FIELD(pe_positions_rule, rule), .choices = rules,
+    [ROW_RULE] = {PE_FIELD(pe_positions_rule, rule), .choices = pe_position_rule_choices,
                   .doc = "how a model counts positions under a padding mask"},
-    [ROW_PADDING_IDX] = {PE_FIELD(pe_positions_rule, padding_idx), .min = 0, .max = PADDING_IDX_MAX,
+    [ROW_PADDING_IDX] = {PE_FIELD(pe_positions_rule, padding_idx), .min = 0, .max = PE_PADDING_IDX_MAX,
                          .def = "1", .doc = "position of padding under the rules roberta and fairseq"},
     [ROW_LENGTHS] = {PE_FIELD(pe_positions_rule, lengths), .flags = PE_FIELD_NUMBERS, .shape = "[N]",
                      .doc = "lengths of documents packed one after the other: each counts from 0"},
@@ -216,32 +217,35 @@ static int mask_check(const struct pe_tensor *mask, const double *values, struct
     return PE_OK;
 }
 
+/* How a model counts: the positions of its first token and of padding. */
+struct counting {
+    double first, padding;
+    bool all; /* the mask is not looked at */
+};
+
+static struct counting counting_of(const struct pe_positions_rule *rule) {
+    const double padding_idx = given(rule, ROW_PADDING_IDX) ? (double)rule->padding_idx : 1;
+    const struct counting countings[] = {
+        [PE_POSITION_RULE_BERT] = {.first = 0, .all = true},
+        [PE_POSITION_RULE_ROBERTA] = {.first = padding_idx + 1, .padding = padding_idx},
+        [PE_POSITION_RULE_OPT] = {.first = 2, .padding = 1},
+        [PE_POSITION_RULE_GPT2] = {.first = 0, .padding = 1},
+        [PE_POSITION_RULE_BLOOM] = {.first = 0, .padding = 0},
+        [PE_POSITION_RULE_FAIRSEQ] = {.first = padding_idx + 1, .padding = padding_idx},
+    };
+    return countings[rule->rule];
+}
+
 /* One row of a mask [T] becomes its positions [T], in place. */
-static void mask_apply(double *row, size_t length, int rule, double padding_idx, struct pe_error *err) {
-    double seen = 0; /* c_t */
+static void mask_apply(double *row, size_t length, const struct counting *counting, struct pe_error *err) {
+    double next = counting->first;
     for (size_t t = 0; t < length; t++) {
-        const double token = row[t];
-        seen += token;
         if (t % PE_STOP_ITEMS == 0 && pe_error_poll(err)) {
             return;
         }
-        switch (rule) {
-        case PE_POSITION_RULE_ROBERTA:
-        case PE_POSITION_RULE_FAIRSEQ:
-            row[t] = seen * token + padding_idx;
-            break;
-        case PE_POSITION_RULE_OPT:
-            row[t] = seen * token + 1;
-            break;
-        case PE_POSITION_RULE_GPT2:
-            row[t] = token != 0 ? seen - 1 : 1;
-            break;
-        case PE_POSITION_RULE_BLOOM:
-            row[t] = token != 0 ? seen - 1 : 0;
-            break;
-        default: /* bert */
-            row[t] = (double)t;
-        }
+        bool token = counting->all || row[t] != 0;
+        row[t] = token ? next : counting->padding;
+        next += token;
     }
 }
 
@@ -253,12 +257,12 @@ static int mask_fields_check(const struct pe_positions_rule *rule, struct pe_err
     }
     if (!rule->rule) {
         return pe_fail(err, PE_ERR_MISSING, "rule", "got mask without rule, allowed are %s",
-                       pe_choices_names(rules, text, sizeof text));
+                       pe_choices_names(pe_position_rule_choices, text, sizeof text));
     }
-    const char *name = pe_choice_name(rules, rule->rule);
+    const char *name = pe_choice_name(pe_position_rule_choices, rule->rule);
     if (!name) {
         return pe_fail(err, PE_ERR_CHOICE, "rule", "got %d, allowed are %s", rule->rule,
-                       pe_choices_names(rules, text, sizeof text));
+                       pe_choices_names(pe_position_rule_choices, text, sizeof text));
     }
     if (!given(rule, ROW_PADDING_IDX)) {
         return PE_OK;
@@ -267,9 +271,9 @@ static int mask_fields_check(const struct pe_positions_rule *rule, struct pe_err
         return pe_fail(err, PE_ERR_CONFLICT, "padding_idx", "got %s, only roberta and fairseq have one",
                        name);
     }
-    if (rule->padding_idx < 0 || (double)rule->padding_idx > PADDING_IDX_MAX) {
-        return pe_fail(err, PE_ERR_RANGE, "padding_idx", "got %lld, allowed are 0 to %.0f",
-                       (long long)rule->padding_idx, PADDING_IDX_MAX);
+    if (rule->padding_idx < 0 || rule->padding_idx > PE_PADDING_IDX_MAX) {
+        return pe_fail(err, PE_ERR_RANGE, "padding_idx", "got %lld, allowed are 0 to %d",
+                       (long long)rule->padding_idx, PE_PADDING_IDX_MAX);
     }
     return PE_OK;
 }
@@ -294,9 +298,9 @@ static int mask_make(struct pe_arena *arena, struct pe_positions *out, const str
         return err->code;
     }
     const size_t batch = mask->rank == 2 ? mask->dim[0] : 0, length = mask->dim[mask->rank - 1];
-    const double padding_idx = given(rule, ROW_PADDING_IDX) ? (double)rule->padding_idx : 1;
+    const struct counting counting = counting_of(rule);
     for (size_t b = 0; length && b < (batch ? batch : 1); b++) { /* [B, 0] may have any B */
-        mask_apply(values + b * length, length, rule->rule, padding_idx, err);
+        mask_apply(values + b * length, length, &counting, err);
     }
     if (err->code) {
         return err->code;

@@ -218,8 +218,9 @@ PE_API const char *pe_choice_name(const struct pe_choice *choices, int value);
 PE_API size_t pe_utf8_read(const char *text, size_t left, uint32_t *value);
 
 /* Rows that several tables share. */
-PE_API extern const struct pe_choice pe_dtype_choices[];   /* enum pe_dtype by name */
-PE_API extern const struct pe_field pe_positions_fields[]; /* struct pe_positions_rule */
+PE_API extern const struct pe_choice pe_dtype_choices[];         /* enum pe_dtype by name */
+PE_API extern const struct pe_choice pe_position_rule_choices[]; /* enum pe_position_rule by name */
+PE_API extern const struct pe_field pe_positions_fields[];       /* struct pe_positions_rule */
 PE_API extern const size_t pe_positions_n_fields;
 
 #endif

@@ -210,6 +210,9 @@ enum pe_position_rule {
     PE_POSITION_RULE_FAIRSEQ   /* as roberta: the row of the sinusoidal table */
 };
 
+/* The largest padding_idx. */
+#define PE_PADDING_IDX_MAX 2147483647
+
 /* Coordinates that an encoding's position has at most. */
 #define PE_MAX_AXES 4
 

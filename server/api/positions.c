@@ -13,16 +13,6 @@ struct positions_request {
     int64_t padding_idx, seed;
 };
 
-static const struct pe_choice rules[] = {
-    {"bert", PE_POSITION_RULE_BERT, "0, 1, 2 ... whatever the mask"},
-    {"roberta", PE_POSITION_RULE_ROBERTA, "cumsum(mask)*mask + padding_idx"},
-    {"opt", PE_POSITION_RULE_OPT, "cumsum(mask)*mask - 1 + 2"},
-    {"gpt2", PE_POSITION_RULE_GPT2, "cumsum(mask) - 1, padding filled with 1"},
-    {"bloom", PE_POSITION_RULE_BLOOM, "(cumsum(mask) - 1)*mask"},
-    {"fairseq", PE_POSITION_RULE_FAIRSEQ, "as roberta"},
-    {0},
-};
-
 static const struct pe_field fields[] = {
     {PE_FIELD(positions_request, positions), .doc = "positions in any spelling"},
     {PE_FIELD(positions_request, mask), .flags = PE_FIELD_NUMBERS, .shape = "[T] or [B, T]",
@@ -31,8 +21,9 @@ static const struct pe_field fields[] = {
      .doc = "lengths of documents packed one after the other"},
     {PE_FIELD(positions_request, grid), .flags = PE_FIELD_NUMBERS, .shape = "[axes]",
      .doc = "sizes of a grid, row-major"},
-    {PE_FIELD(positions_request, rule), .choices = rules, .doc = "how a mask becomes positions"},
-    {PE_FIELD(positions_request, padding_idx), .min = 0, .max = PE_POSITION_MAX, .def = "1",
+    {PE_FIELD(positions_request, rule), .choices = pe_position_rule_choices,
+     .doc = "how a mask becomes positions"},
+    {PE_FIELD(positions_request, padding_idx), .min = 0, .max = PE_PADDING_IDX_MAX, .def = "1",
      .doc = "of the rules roberta and fairseq"},
     {PE_FIELD(positions_request, sample), .flags = PE_FIELD_NUMBERS, .shape = "[T, L]",
      .doc = "T different whole numbers from 0 to L-1, in order"},

@@ -208,6 +208,29 @@ START_TEST(schema_lists_every_parameter) {
 }
 END_TEST
 
+/* The operation `positions` takes the fields of a rule at its top: they are the rule's, in all that they say of
+ * what is allowed. */
+START_TEST(flat_fields_of_positions_are_the_rules) {
+    const struct api_op *op = api_op_find("positions");
+    size_t n = 0;
+    for (size_t i = 0; i < op->n_fields; i++) {
+        const struct pe_field *flat = &op->fields[i];
+        const struct pe_field *own = pe_field_find(pe_positions_fields, pe_positions_n_fields, flat->name);
+        if (!own) {
+            continue;
+        }
+        n++;
+        ck_assert_msg(flat->kind == own->kind && flat->flags == own->flags, "%s: its kind", flat->name);
+        ck_assert_msg(flat->min == own->min && flat->max == own->max, "%s: %g to %g, not %g to %g",
+                      flat->name, flat->min, flat->max, own->min, own->max);
+        ck_assert_msg(!flat->def == !own->def && (!own->def || strcmp(flat->def, own->def) == 0),
+                      "%s: its default", flat->name);
+        ck_assert_msg(flat->choices == own->choices, "%s: its choices", flat->name);
+    }
+    ck_assert_uint_gt(n, 5);
+}
+END_TEST
+
 Suite *rows_suite(void) {
     Suite *suite = suite_create("rows");
     TCase *rows = tcase_create("rows");
@@ -217,6 +240,7 @@ Suite *rows_suite(void) {
     tcase_add_test(rows, defaults_are_allowed_values);
     tcase_add_test(rows, defaults_take_no_memory);
     tcase_add_test(rows, no_name_is_of_two);
+    tcase_add_test(rows, flat_fields_of_positions_are_the_rules);
     tcase_add_loop_test(rows, schema_lists_every_parameter, 0, (int)pe_encoding_count());
     return suite;
 }
