@@ -111,7 +111,9 @@ static int target_check(const struct pe_resize_args *args, struct pe_error *err)
                        grid ? "is given beside to_rows" : "is missing, or to_rows for a table in a line");
     }
     if (grid && (!args->to_grid[AXIS_H] || !args->to_grid[AXIS_W])) {
-        return pe_fail(err, PE_ERR_RANGE, "to_grid", "must have a height and a width of 1 or more");
+        return pe_fail(err, PE_ERR_RANGE, "to_grid",
+                       "got %zu x %zu, allowed are a height and a width of 1 or more", args->to_grid[AXIS_H],
+                       args->to_grid[AXIS_W]);
     }
     if (!grid && (args->from_grid[AXIS_H] || args->from_grid[AXIS_W])) {
         return pe_fail(err, PE_ERR_CONFLICT, "from_grid", "is of grids, but to_rows is of a line");
@@ -124,7 +126,8 @@ static int kernel_check(const struct pe_resize_args *args, struct pe_error *err)
         return pe_fail(err, PE_ERR_MISSING, "kernel", "is missing: projects differ in it");
     }
     if (args->kernel < PE_RESAMPLE_LINEAR || args->kernel > PE_RESAMPLE_BICUBIC_ANTIALIAS) {
-        return pe_fail(err, PE_ERR_CHOICE, "kernel", "is %d, which there is not", (int)args->kernel);
+        return pe_fail(err, PE_ERR_CHOICE, "kernel", "got %d, allowed are %d to %d", (int)args->kernel,
+                       PE_RESAMPLE_LINEAR, PE_RESAMPLE_BICUBIC_ANTIALIAS);
     }
     if (args->align_corners && pe_resample_antialiased(args->kernel)) {
         return pe_fail(err, PE_ERR_CONFLICT, "align_corners",

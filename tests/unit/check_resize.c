@@ -54,10 +54,11 @@ START_TEST(what_is_refused) {
             PE_ERR_MISSING, "tensor", "is missing");
     refused(ARGS(BICUBIC), PE_ERR_MISSING, "to_grid", "or to_rows");
     refused(ARGS(BICUBIC, .to_rows = 2, .to_grid = {1, 1}), PE_ERR_CONFLICT, "to_grid", "beside to_rows");
-    refused(ARGS(BICUBIC, .to_grid = {3, 0}), PE_ERR_RANGE, "to_grid", "width of 1 or more");
+    refused(ARGS(BICUBIC, .to_grid = {3, 0}), PE_ERR_RANGE, "to_grid", "got 3 x 0, allowed are a height");
     refused(ARGS(BICUBIC, .to_rows = 2, .from_grid = {2, 5}), PE_ERR_CONFLICT, "from_grid", "of grids");
     refused(ARGS(.to_rows = 2), PE_ERR_MISSING, "kernel", "projects differ");
-    refused(ARGS(.to_rows = 2, .kernel = (enum pe_resample)99), PE_ERR_CHOICE, "kernel", "99");
+    refused(ARGS(.to_rows = 2, .kernel = (enum pe_resample)99), PE_ERR_CHOICE, "kernel",
+            "got 99, allowed are 1 to 6");
     refused(ARGS(.to_rows = 2, .kernel = PE_RESAMPLE_BICUBIC_ANTIALIAS, .align_corners = true),
             PE_ERR_CONFLICT, "align_corners", "antialiased");
     refused(ARGS(BICUBIC, .to_rows = 2, .dtype = (enum pe_dtype)9), PE_ERR_DTYPE, "dtype", "got 9");
