@@ -8,6 +8,9 @@
  * heads are put together until a part is worth handing to a thread. When q, k and v are projected from
  * embeddings, a unit is all the query heads that share one key head, so that no projection is made twice or
  * waited for.
+ *
+ * What is not asked for, or has to be rounded, is there for one block at a time: weights for the output alone
+ * take a few blocks, not [H, Tq, Tk].
  */
 #include "ops/attention.h"
 
@@ -15,8 +18,41 @@
 
 #define BLOCK_ITEMS ((size_t)1 << 18) /* of weights: 1 MiB as float32 */
 #define ROWS_LEAST  ((size_t)128)
+#define ROWS_LOCAL  ((size_t)16)       /* at least so many, where the weights are no result */
+#define LANES_BYTES ((size_t)32 << 20) /* of all lanes, where one is not more */
+#define LANES_MOST  ((size_t)64)
 #define PART_ITEMS  ((size_t)1 << 14) /* of weights, put together from small heads */
 #define ALIGN       ((size_t)64)      /* of scratch memory */
+
+static size_t quotient_up(size_t a, size_t b) {
+    return a / b + (a % b != 0);
+}
+
+/* Rows of a block, of which a head has so many weights. */
+static size_t block_rows(const struct pe_attention *a, size_t head, bool kept) {
+    size_t row = a->keys ? a->keys : 1, least = kept ? ROWS_LEAST : ROWS_LOCAL, rows = BLOCK_ITEMS / row;
+    return head <= BLOCK_ITEMS ? a->queries : rows > least ? rows : least;
+}
+
+/* How the work is cut; PE_ERR_LIMIT where nobody could count it. */
+static int parts_cut(struct pe_arena *arena, struct pe_attention *a, bool kept, struct pe_error *err) {
+    const size_t sizes[5] = {a->queries, a->keys ? a->keys : 1, sizeof(double), a->batch, a->heads};
+    size_t head = sizes[0] * sizes[1], all;
+    if (!pe_size_product(sizes, 3, &all) || !pe_size_product(sizes, 5, &all)) {
+        return pe_arena_alloc(arena, SIZE_MAX, err) ? PE_OK : err->code;
+    }
+    a->unit_heads = a->projects ? a->heads / a->key_heads : 1;
+    a->units = a->batch * (a->heads / a->unit_heads);
+    a->block_rows = block_rows(a, head, kept);
+    a->blocks = a->queries ? quotient_up(a->queries, a->block_rows) : 0;
+    a->blocks = a->projects && a->blocks ? 1 : a->blocks;
+    a->part_units = 1;
+    if (a->blocks <= 1 && head * a->unit_heads < PART_ITEMS) {
+        a->part_units = PART_ITEMS / (head * a->unit_heads + 1) + 1;
+    }
+    a->n_parts = a->blocks ? quotient_up(a->units * a->blocks, a->part_units) : 0;
+    return PE_OK;
+}
 
 /* One result: [.., Tq, width] with the leading axes of the weights, `lead` more in front. */
 struct result {
@@ -26,8 +62,14 @@ struct result {
     size_t copies; /* tensors in a row, with an axis in front; 0: one without such an axis */
 };
 
-/* Reserves a result; when it is not asked for, only the memory of the arithmetic. */
-static int result_open(struct pe_arena *arena, const struct pe_attention *a, const struct result *result,
+/* Room in a lane; what does not fit a size becomes SIZE_MAX, which no arena has. */
+static void lane_grow(struct pe_attention *a, size_t bytes) {
+    bool fits = bytes <= SIZE_MAX - ALIGN && a->lane_bytes <= SIZE_MAX - ALIGN - bytes;
+    a->lane_bytes = fits ? a->lane_bytes + (bytes + ALIGN - 1) / ALIGN * ALIGN : SIZE_MAX;
+}
+
+/* Memory of a tensor [.., Tq, width] of results. */
+static int tensor_open(struct pe_arena *arena, const struct pe_attention *a, const struct result *result,
                        struct pe_error *err) {
     const size_t full[5] = {result->copies, a->batch, a->heads, a->queries, result->width};
     size_t dim[5];
@@ -38,22 +80,30 @@ static int result_open(struct pe_arena *arena, const struct pe_attention *a, con
     for (int i = 5 - a->rank; i < 5; i++) {
         dim[rank++] = full[i];
     }
-    struct pe_tensor real, out;
-    if (pe_tensor_alloc(arena, &real, a->real, rank, dim, err)) {
-        return err->code;
-    }
-    out = real;
-    if (result->tensor && a->dtype != a->real && pe_tensor_alloc(arena, &out, a->dtype, rank, dim, err)) {
-        return err->code;
-    }
+    return pe_tensor_alloc(arena, result->tensor, a->dtype, rank, dim, err);
+}
+
+/* Reserves a result; what is not asked for, or rounded, has rows in the lanes. */
+static int result_open(struct pe_arena *arena, struct pe_attention *a, const struct result *result,
+                       struct pe_error *err) {
+    unsigned char *data = NULL;
+    size_t items = 0; /* of one copy */
     if (result->tensor) {
-        *result->tensor = out;
+        if (tensor_open(arena, a, result, err)) {
+            return err->code;
+        }
+        data = result->tensor->data;
+        items = a->batch * a->heads * a->queries * result->width; /* fits, as the tensor did */
     }
-    size_t items = a->batch * a->heads * a->queries * result->width; /* of one copy; fits, as all of it did */
     for (size_t i = 0; i < (result->copies ? result->copies : 1); i++) {
-        result->rows[i].real = (unsigned char *)real.data + i * items * a->real_size;
-        result->rows[i].out = result->tensor ? (unsigned char *)out.data + i * items * a->size : NULL;
-        result->rows[i].width = result->width;
+        unsigned char *out = data ? data + i * items * a->size : NULL;
+        bool local = !out || a->dtype != a->real;
+        result->rows[i] = (struct pe_attention_rows){.real = local ? NULL : out,
+                                                     .out = out,
+                                                     .width = result->width,
+                                                     .local = local,
+                                                     .at = a->lane_bytes};
+        lane_grow(a, local ? a->block_rows * result->width * a->real_size : 0);
     }
     return PE_OK;
 }
@@ -73,6 +123,7 @@ static int results_open(struct pe_arena *arena, struct pe_attention *a, struct p
         {PE_ATTENTION_OUTPUT, false, {&out->output, &a->output, a->value_width, 0}},
         {PE_ATTENTION_TERMS, false, {&out->terms, a->terms, a->keys, PE_TERMS}},
     };
+    lane_grow(a, a->relative ? a->relative->scratch_bytes : 0);
     for (size_t i = 0; i < PE_COUNT(all); i++) {
         struct result result = all[i].result;
         if (!(outputs & all[i].bit)) {
@@ -85,35 +136,11 @@ static int results_open(struct pe_arena *arena, struct pe_attention *a, struct p
     return PE_OK;
 }
 
-static size_t quotient_up(size_t a, size_t b) {
-    return a / b + (a % b != 0);
-}
-
-/* Returns the number of parts. */
-static size_t parts_cut(struct pe_attention *a) {
-    size_t row = a->keys ? a->keys : 1, head = a->queries * row; /* fits: weights are reserved */
-    a->unit_heads = a->projects ? a->heads / a->key_heads : 1;
-    a->units = a->batch * (a->heads / a->unit_heads);
-    a->block_rows = a->queries;
-    if (!a->projects && head > BLOCK_ITEMS) {
-        a->block_rows = BLOCK_ITEMS / row > ROWS_LEAST ? BLOCK_ITEMS / row : ROWS_LEAST;
-    }
-    a->blocks = a->queries ? quotient_up(a->queries, a->block_rows) : 0;
-    a->part_units = 1;
-    if (a->blocks > 1) {
-        return a->units * a->blocks;
-    }
-    if (head * a->unit_heads < PART_ITEMS) {
-        a->part_units = PART_ITEMS / (head * a->unit_heads + 1) + 1;
-    }
-    return a->blocks ? quotient_up(a->units, a->part_units) : 0;
-}
-
 /* Roughly 40 operations of a product, or one weight of the softmax, in a nanosecond. */
 static double cost_ns(const struct pe_attention *a) {
     double rows = (double)a->batch * (double)a->heads * (double)a->queries, scores = rows * (double)a->keys;
     double flops = 2 * scores * (double)a->width;
-    if (a->output.real) {
+    if (pe_rows_made(&a->output)) {
         flops += 2 * scores * (double)a->value_width;
     }
     for (size_t i = 0; i < PE_STREAM_COUNT; i++) {
@@ -123,10 +150,10 @@ static double cost_ns(const struct pe_attention *a) {
                      (double)s->inner;
         }
     }
-    if (a->content.real && a->split) {
+    if (pe_rows_made(&a->content) && a->split) {
         flops += 2 * scores * (double)a->width;
     }
-    if (a->terms[0].real) {
+    if (pe_rows_made(&a->terms[0])) {
         flops += 8 * scores * (double)a->width;
     }
     double wide = a->real == PE_DTYPE_F64 ? 2 : 1, biases = 0;
@@ -136,19 +163,23 @@ static double cost_ns(const struct pe_attention *a) {
     return wide * (flops / 40 + scores) + biases;
 }
 
-/* Memory for the encoding's term, of each part. */
-static int scratch_open(struct pe_arena *arena, struct pe_attention *a, size_t n_parts,
-                        struct pe_error *err) {
-    if (!a->relative || !a->relative->scratch_bytes) {
+/* Memory for a few blocks at a time. */
+static int lanes_open(struct pe_arena *arena, struct pe_attention *a, struct pe_error *err) {
+    size_t most = LANES_BYTES, bytes, left = pe_arena_limit(arena) - pe_arena_used(arena);
+    if (!a->lane_bytes || !a->n_parts) {
         return PE_OK;
     }
-    a->relative->scratch_bytes = (a->relative->scratch_bytes + ALIGN - 1) / ALIGN * ALIGN;
-    size_t bytes, factors[2] = {n_parts, a->relative->scratch_bytes};
-    if (!pe_size_product(factors, 2, &bytes)) {
+    most = left / 2 < most ? left / 2 : most;
+    size_t n = most / a->lane_bytes < LANES_MOST ? most / a->lane_bytes : LANES_MOST;
+    n = n < a->n_parts ? n : a->n_parts;
+    n = n ? n : 1;
+    if (!pe_size_product((size_t[2]){n, a->lane_bytes}, 2, &bytes)) {
         bytes = SIZE_MAX;
     }
-    a->scratch = pe_arena_alloc(arena, bytes, err);
-    return a->scratch ? PE_OK : pe_error_at(err, "encoding");
+    a->lane = pe_arena_alloc(arena, bytes, err);
+    a->lanes = pe_lanes_open(arena, n, err);
+    bool its = a->relative && a->relative->scratch_bytes > a->lane_bytes / 2;
+    return err->code && its ? pe_error_at(err, "encoding") : err->code;
 }
 
 int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_attention_result *result,
@@ -167,18 +198,14 @@ int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_at
         return err->code;
     }
     unsigned outputs = args.outputs ? args.outputs : PE_ATTENTION_WEIGHTS;
-    if (results_open(arena, a, result, outputs, err)) {
-        *result = (struct pe_attention_result){0};
-        return err->code;
-    }
-    size_t n_parts = parts_cut(a);
-    if (scratch_open(arena, a, n_parts, err) ||
+    if (parts_cut(arena, a, outputs & PE_ATTENTION_WEIGHTS, err) ||
+        results_open(arena, a, result, outputs, err) || lanes_open(arena, a, err) ||
         (a->relative && pe_relative_prepare(arena, a->relative, err))) {
         *result = (struct pe_attention_result){0};
         return err->code;
     }
     *work = (struct pe_work){
-        .n_parts = n_parts,
+        .n_parts = a->n_parts,
         .cost_ns = cost_ns(a),
         .state = a,
         .run = pe_attention_part,

@@ -5,6 +5,7 @@
 #ifndef PE_ATTENTION_H
 #define PE_ATTENTION_H
 
+#include "core/lanes.h"
 #include "kernels/linalg.h"
 #include "ops/mask.h"
 #include "ops/relative.h"
@@ -48,12 +49,20 @@ struct pe_attention_bias {
 };
 
 /* One result: rows of `width` numbers in the type of the arithmetic, and rounded, which is the same memory
- * when the types are the same. real NULL: neither asked for nor needed; out NULL: not asked for. */
+ * when the types are the same. out NULL: not asked for. Rows in the type of the arithmetic that are no result
+ * are of one block, in its lane. */
 struct pe_attention_rows {
     unsigned char *real, *out;
     size_t width;
     bool reused; /* memory for one head of each sequence, which the next head writes over; out is NULL then */
+    bool local;  /* of a block, `at` bytes behind the start of its lane; real is NULL then */
+    size_t at;
 };
+
+/* Is it asked for or needed? */
+static inline bool pe_rows_made(const struct pe_attention_rows *rows) {
+    return rows->real || rows->local;
+}
 
 #define PE_TERMS 4
 
@@ -69,12 +78,15 @@ struct pe_attention {
     struct pe_stream stream[PE_STREAM_COUNT];
     struct pe_attention_bias bias;
     struct pe_relative *relative; /* the encoding's term; NULL: none */
-    unsigned char *scratch;       /* relative->scratch_bytes for each part */
     struct pe_mask mask;
     struct pe_attention_rows weights, logits, content, position, output, terms[PE_TERMS];
-    /* A unit is `unit_heads` heads of one sequence; either it is cut into blocks of rows, or several make a
-     * part. */
+    /* A unit is `unit_heads` heads of one sequence, in blocks of rows; either each of its blocks is a part, or
+     * several units are. */
     size_t unit_heads, units, block_rows, blocks, part_units;
+    /* A lane has memory for one block: what the encoding needs, then rows that are no results. */
+    struct pe_lanes *lanes; /* NULL: no block needs any */
+    unsigned char *lane;    /* the first */
+    size_t lane_bytes, n_parts;
     const struct pe_stop *stop;
 };
 
@@ -91,7 +103,7 @@ void pe_attention_part(const void *attention, size_t part);
 struct pe_attention_block {
     const struct pe_attention *a;
     size_t b, h, first, n;
-    void *scratch; /* of its part */
+    void *scratch; /* its lane */
 };
 /* The block's place in rows of a result. */
 unsigned char *pe_block_place(const struct pe_attention_block *block, const struct pe_attention_rows *rows);

@@ -218,12 +218,13 @@ static void terms_add(const struct pe_attention_block *block, const unsigned cha
 
 void pe_block_relate(const struct pe_attention_block *block, unsigned char *scores) {
     const struct pe_attention *a = block->a;
-    unsigned char *out = a->position.real ? pe_block_place(block, &a->position) : scores;
+    bool apart = pe_rows_made(&a->position);
+    unsigned char *out = apart ? pe_block_place(block, &a->position) : scores;
     size_t row_bytes = a->keys * a->real_size;
     if (!row_bytes) {
         return;
     }
-    for (size_t t = 0; a->position.real && t < block->n && !pe_stop_asked(a->stop); t++) {
+    for (size_t t = 0; apart && t < block->n && !pe_stop_asked(a->stop); t++) {
         memset(out + t * row_bytes, 0, row_bytes);
     }
     if (a->relative->row->term) {
@@ -231,7 +232,7 @@ void pe_block_relate(const struct pe_attention_block *block, unsigned char *scor
     } else {
         biases_add(block, out);
     }
-    for (size_t t = 0; a->position.real && t < block->n && !pe_stop_asked(a->stop); t++) {
+    for (size_t t = 0; apart && t < block->n && !pe_stop_asked(a->stop); t++) {
         pe_vector_add(a->real, scores + t * row_bytes, scores + t * row_bytes, out + t * row_bytes, a->keys);
     }
 }

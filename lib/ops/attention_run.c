@@ -19,11 +19,18 @@
 
 #include <string.h>
 
-unsigned char *pe_block_place(const struct pe_attention_block *block, const struct pe_attention_rows *rows) {
+/* The number of the block's first row among those of a result. */
+static size_t first_row(const struct pe_attention_block *block, const struct pe_attention_rows *rows) {
     const struct pe_attention *a = block->a;
     size_t head = rows->reused ? block->b : block->b * a->heads + block->h;
-    size_t row = head * a->queries + block->first;
-    return rows->real + row * rows->width * a->real_size;
+    return head * a->queries + block->first;
+}
+
+unsigned char *pe_block_place(const struct pe_attention_block *block, const struct pe_attention_rows *rows) {
+    if (rows->local) {
+        return (unsigned char *)block->scratch + rows->at;
+    }
+    return rows->real + first_row(block, rows) * rows->width * block->a->real_size;
 }
 
 struct pe_const_matrix pe_block_rows(const struct pe_attention_block *block, enum pe_stream_name name,
@@ -92,7 +99,7 @@ static void block_store(const struct pe_attention_block *block, const struct pe_
         return;
     }
     unsigned char *real = pe_block_place(block, rows);
-    unsigned char *out = rows->out + (size_t)(real - rows->real) / a->real_size * a->size;
+    unsigned char *out = rows->out + first_row(block, rows) * rows->width * a->size;
     size_t n = out == real ? 0 : block->n * rows->width;
     for (size_t i = 0, step; i < n && !pe_stop_asked(a->stop); i += step) {
         step = pe_stop_step(n, i);
@@ -110,7 +117,7 @@ static void block_run(const struct pe_attention_block *block) {
     }
     pe_block_explain(block, scores);
     block_softmax(block, scores);
-    if (a->output.real) {
+    if (pe_rows_made(&a->output)) {
         block_output(block, scores);
         if (a->relative && a->relative->row->mix) {
             pe_block_mix(block, scores);
@@ -177,15 +184,24 @@ static void unit_project(const struct pe_attention *a, size_t b, size_t h) {
     }
 }
 
-/* Rows first .. first+n-1 of the unit's heads; scratch is of the part. */
+/* Rows first .. first+n-1 of head h of sequence b, block by block. */
+static void head_run(const struct pe_attention *a, struct pe_attention_block block, size_t n) {
+    size_t end = block.first + n, most = a->block_rows ? a->block_rows : n;
+    for (; block.first < end && !pe_stop_asked(a->stop); block.first += block.n) {
+        block.n = end - block.first < most ? end - block.first : most;
+        block_run(&block);
+    }
+}
+
+/* Rows first .. first+n-1 of the unit's heads. */
 static void unit_run(const struct pe_attention *a, size_t unit, size_t first, size_t n, void *scratch) {
     size_t units_per_batch = a->heads / a->unit_heads;
     size_t b = unit / units_per_batch, h = unit % units_per_batch * a->unit_heads;
     unit_project(a, b, h);
     for (size_t i = 0; i < a->unit_heads && !pe_stop_asked(a->stop); i++) {
-        struct pe_attention_block block = {
-            .a = a, .b = b, .h = h + i, .first = first, .n = n, .scratch = scratch};
-        block_run(&block);
+        const struct pe_attention_block block = {
+            .a = a, .b = b, .h = h + i, .first = first, .scratch = scratch};
+        head_run(a, block, n);
     }
 }
 
@@ -195,9 +211,9 @@ void pe_attention_sequence(const struct pe_attention *a, size_t b, void *scratch
     }
 }
 
-void pe_attention_part(const void *state, size_t part) {
+static void part_run(const void *state, size_t part, size_t lane) {
     const struct pe_attention *a = state;
-    unsigned char *scratch = a->scratch ? a->scratch + part * a->relative->scratch_bytes : NULL;
+    unsigned char *scratch = a->lane ? a->lane + lane * a->lane_bytes : NULL;
     if (a->blocks > 1) {
         size_t first = part % a->blocks * a->block_rows;
         size_t n = a->queries - first < a->block_rows ? a->queries - first : a->block_rows;
@@ -207,5 +223,15 @@ void pe_attention_part(const void *state, size_t part) {
     size_t unit = part * a->part_units;
     for (size_t i = 0; i < a->part_units && unit < a->units && !pe_stop_asked(a->stop); i++, unit++) {
         unit_run(a, unit, 0, a->queries, scratch);
+    }
+}
+
+void pe_attention_part(const void *state, size_t part) {
+    const struct pe_attention *a = state;
+    const struct pe_lanes_work work = {.n_parts = a->n_parts, .state = a, .run = part_run};
+    if (a->lanes) {
+        pe_lanes_run(a->lanes, &work);
+    } else {
+        part_run(a, part, 0);
     }
 }

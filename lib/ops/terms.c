@@ -34,7 +34,7 @@ static void logits_run(const struct pe_attention_block *block, const unsigned ch
 void pe_block_content(const struct pe_attention_block *block, const unsigned char *scores) {
     const struct pe_attention *a = block->a;
     size_t row_bytes = a->keys * a->real_size;
-    if (!a->content.real) {
+    if (!pe_rows_made(&a->content)) {
         return;
     }
     unsigned char *out = pe_block_place(block, &a->content);
@@ -83,14 +83,14 @@ void pe_block_explain(const struct pe_attention_block *block, const unsigned cha
         {PE_STREAM_Q_POSITION, PE_STREAM_K_POSITION},
     };
     const struct pe_attention *a = block->a;
-    if (a->logits.real) {
+    if (pe_rows_made(&a->logits)) {
         logits_run(block, scores, pe_block_place(block, &a->logits));
     }
-    if (a->position.real) {
+    if (pe_rows_made(&a->position)) {
         unsigned char *out = pe_block_place(block, &a->position);
         (a->split ? position_of_added : position_of_bias)(block, out);
     }
-    for (size_t i = 0; i < PE_TERMS && a->terms[i].real; i++) {
+    for (size_t i = 0; i < PE_TERMS && pe_rows_made(&a->terms[i]); i++) {
         pe_block_multiply(block, terms[i][0], terms[i][1], pe_block_place(block, &a->terms[i]));
     }
 }

@@ -16,6 +16,7 @@
     X(arithmetic)         \
     X(attention)          \
     X(attention_errors)   \
+    X(attention_memory)   \
     X(block)              \
     X(block_inside)       \
     X(budget)             \
@@ -49,6 +50,7 @@
     X(gate)               \
     X(golden)             \
     X(identify)           \
+    X(lanes)              \
     X(learned)            \
     X(lift)               \
     X(lift_random)        \
