@@ -14,6 +14,7 @@ struct pe_plan_view {
     const void *params; /* the resolved parameters (the plan's own copy) */
     void *data;         /* plan_bytes(params) of memory, 64-byte aligned, cleared before `plan` */
     size_t width;       /* D, the width of a vector */
+    bool far;           /* what is made now is so large that caches cannot keep it; never in the plan's own */
 };
 
 /* Rotary encodings turn pairs of columns: pair i is column first + i*step and the one `apart` behind it. */

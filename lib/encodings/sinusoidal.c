@@ -17,6 +17,7 @@
 #include "core/ladder.h"
 #include "core/replay.h"
 #include "encodings/encoding.h"
+#include "kernels/wave.h"
 
 #include <string.h>
 
@@ -110,11 +111,12 @@ static const struct pe_field fields[] = {
                                  "Frequencies are PyTorch's to the bit, on CPUs with AVX2 and without MKL."},
 };
 
-/* What a plan holds: the columns, followed by one frequency per pair. */
+/* What a plan holds: the columns, followed by one frequency per pair, and what makes rows of them fast. */
 struct plan {
     size_t n_first, n_second; /* columns of either kind */
     size_t second, step;      /* the first column of the second kind; columns from pair to pair */
     struct pe_replay replay;  /* its rates follow the turns; not used where the arithmetic is exact */
+    struct pe_wave wave;      /* its tables follow the turns; used where it is */
     struct pe_turn turns[];   /* [n_first] */
 };
 
@@ -139,13 +141,24 @@ static size_t width(const void *params) {
     return (size_t)((const struct sinusoidal *)params)->d_model;
 }
 
+/* Where the tables begin behind n frequencies. */
+static size_t tables_at(size_t n) {
+    return (sizeof(struct plan) + n * sizeof(struct pe_turn) + 63) / 64 * 64;
+}
+
 static size_t plan_bytes(const void *params) {
     size_t n_first = ((size_t)paired_width(params) + 1) / 2;
-    return sizeof(struct plan) + n_first * (sizeof(struct pe_turn) + sizeof(float));
+    bool exact = ((const struct sinusoidal *)params)->arithmetic == PE_ARITHMETIC_EXACT;
+    return tables_at(n_first) + (exact ? pe_wave_bytes(n_first) : n_first * sizeof(float));
 }
 
 static bool is_exact(const struct pe_plan_view *view) {
     return ((const struct sinusoidal *)view->params)->arithmetic == PE_ARITHMETIC_EXACT;
+}
+
+/* v as a whole number below 2^53 in magnitude; else 0. */
+static int64_t whole(double v) {
+    return v > -PE_POSITION_MAX && v < PE_POSITION_MAX && v == (double)(int64_t)v ? (int64_t)v : 0;
 }
 
 static int make_plan(struct pe_plan_view *view, struct pe_error *err) {
@@ -161,10 +174,13 @@ static int make_plan(struct pe_plan_view *view, struct pe_error *err) {
     plan->second = halves ? plan->n_first : 1;
     plan->step = halves ? 1 : 2;
     pe_ladder_fill(plan->turns, plan->n_first, ladder.base, ladder.num, ladder.den);
+    void *tables = (char *)plan + tables_at(plan->n_first);
     if (is_exact(view)) {
+        pe_wave_open(&plan->wave, tables, plan->turns, plan->n_first, whole(params->position_scale),
+                     pe_wave_sets());
         return PE_OK;
     }
-    float *rates = (float *)(void *)(plan->turns + plan->n_first);
+    float *rates = tables;
     return pe_replay_open(&plan->replay, (enum pe_arithmetic)params->arithmetic, rates, plan->n_first,
                           &ladder, err);
 }
@@ -223,8 +239,96 @@ static void encode_row(const struct pe_plan_view *view, double position, enum pe
     encode_pairs(view, &place, plan->n_second, plan->n_first - plan->n_second, dtype, row);
 }
 
+/* ---- Many rows in float32 ------------------------------------------------------------------------------ */
+
+/* Rows whose x are whole numbers in equal steps. */
+struct run {
+    size_t n;
+    int64_t x, step;
+};
+
+#define RUN_LEAST 8 /* rows that are worth it */
+
+/* How many positions from the first on are so, and where. Ends that doubles compute exactly are enough: what is
+ * between them is smaller than one of them. */
+static bool run_of(const struct sinusoidal *params, const double *positions, size_t n, struct run *run) {
+    const int64_t scale = whole(params->position_scale), offset = whole(params->offset);
+    if (n < RUN_LEAST || scale == 0 || (double)offset != params->offset) {
+        return false;
+    }
+    const int64_t step = whole(positions[1]) - whole(positions[0]);
+    run->n = 1;
+    while (run->n < n && (double)whole(positions[run->n]) == positions[run->n] &&
+           whole(positions[run->n]) - whole(positions[run->n - 1]) == step) {
+        run->n++;
+    }
+    if (run->n < RUN_LEAST || (double)whole(positions[0]) != positions[0]) {
+        return false;
+    }
+    for (size_t end = 0; end < run->n; end += run->n - 1) {
+        const double product = params->position_scale * positions[end], x = product + params->offset;
+        if ((double)whole(product) != product || (double)whole(x) != x) {
+            return false;
+        }
+    }
+    run->x = scale * whole(positions[0]) + offset;
+    run->step = scale * step;
+    return true;
+}
+
+static struct pe_wave_out wave_out(const struct pe_plan_view *view, float *row) {
+    const struct plan *plan = view->data;
+    float *const kind[2] = {row, row + plan->second};
+    const size_t n[2] = {plan->n_first, plan->n_second};
+    const bool swap = ((const struct sinusoidal *)view->params)->order == ORDER_COS_SIN;
+    return (struct pe_wave_out){.sin = kind[swap],
+                                .cos = kind[!swap],
+                                .step = plan->step,
+                                .n_sin = n[swap],
+                                .n_cos = n[!swap],
+                                .stride = view->width,
+                                .far = view->far};
+}
+
+/* What is zero of a row: the column at its end, or all of it where it is padding's. */
+static void encode_zeros(const struct pe_plan_view *view, double position, float *row) {
+    const struct sinusoidal *params = view->params;
+    const struct plan *plan = view->data;
+    size_t used = plan->n_first + plan->n_second;
+    if (params->given >> FIELD_PADDING_IDX & 1 && apart(view, position)) {
+        used = 0;
+    }
+    for (size_t i = used; i < view->width; i++) {
+        row[i] = 0;
+    }
+}
+
+static void encode_fast(const struct pe_plan_view *view, const double *positions, size_t n, float *out) {
+    const struct sinusoidal *params = view->params;
+    const struct pe_wave *wave = &((const struct plan *)view->data)->wave;
+    struct run run = {0};
+    for (size_t i = 0; i < n; i += run.n) {
+        const struct pe_wave_out to = wave_out(view, out + i * view->width);
+        if (run_of(params, positions + i, n - i, &run)) {
+            pe_wave_run(wave, run.x, run.step, run.n, &to);
+        } else {
+            struct pe_place place;
+            pe_place_of(&place, positions[i], params->position_scale, params->offset);
+            pe_wave_row(wave, &place, &to);
+            run.n = 1;
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        encode_zeros(view, positions[i], out + i * view->width);
+    }
+}
+
 static void encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
                    void *out) {
+    if (dtype == PE_DTYPE_F32 && is_exact(view)) {
+        encode_fast(view, positions, n, out);
+        return;
+    }
     size_t row_bytes = view->width * pe_dtype_size(dtype);
     for (size_t i = 0; i < n; i++) {
         encode_row(view, positions[i], dtype, (char *)out + i * row_bytes);

@@ -22,4 +22,15 @@ static inline bool pe_has_avx2(void) {
 #endif
 }
 
+/* And what stands between avx512_begin.h and avx512_end.h? */
+static inline bool pe_has_avx512(void) {
+#if PE_AVX2
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+}
+
 #endif

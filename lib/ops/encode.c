@@ -6,8 +6,9 @@
 #include "ops/operand.h"
 
 #define ROWS_PER_READ 64                  /* positions read at a time, on the stack */
-#define READ_ITEMS    ((size_t)1 << 14)   /* numbers made of them, between two questions whether to stop */
+#define READ_ITEMS    ((size_t)1 << 16)   /* numbers made of them, between two questions whether to stop */
 #define PART_BYTES    ((size_t)256 << 10) /* of output in one part */
+#define FAR_BYTES     ((size_t)8 << 20)   /* of output that is written past the caches */
 
 struct encode {
     const struct pe_plan *plan;
@@ -31,16 +32,17 @@ int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *posit
 
 void pe_rows_encode(const struct pe_rows *rows, size_t first, size_t n, void *out) {
     const struct pe_encoding *row = pe_plan_row(rows->plan);
-    const struct pe_plan_view *view = pe_plan_view(rows->plan);
-    size_t row_bytes = view->width * pe_dtype_size(rows->dtype);
-    size_t most = view->width && view->width < READ_ITEMS ? READ_ITEMS / view->width : 1;
+    struct pe_plan_view view = *pe_plan_view(rows->plan);
+    size_t row_bytes = view.width * pe_dtype_size(rows->dtype);
+    size_t most = view.width && view.width < READ_ITEMS ? READ_ITEMS / view.width : 1;
     most = most < ROWS_PER_READ ? most : ROWS_PER_READ;
     double block[ROWS_PER_READ * PE_MAX_AXES];
     bool several = rows->positions->axes > 1;
+    view.far = rows->far;
     for (size_t done = 0, step; done < n && !pe_stop_asked(rows->stop); done += step) {
         step = n - done < most ? n - done : most;
         pe_positions_read(rows->positions, first + done, step, block);
-        (several ? row->encode_axes : row->encode)(view, block, step, rows->dtype,
+        (several ? row->encode_axes : row->encode)(&view, block, step, rows->dtype,
                                                    (char *)out + done * row_bytes);
     }
 }
@@ -57,8 +59,11 @@ static void encode_part(const void *state, size_t part) {
     size_t first = part * op->rows_per_part;
     size_t rows = n - first < op->rows_per_part ? n - first : op->rows_per_part;
     size_t row_bytes = op->out.dim[op->out.rank - 1] * pe_dtype_size(op->out.dtype);
-    const struct pe_rows all = {
-        .plan = op->plan, .positions = &op->positions, .dtype = op->out.dtype, .stop = op->stop};
+    const struct pe_rows all = {.plan = op->plan,
+                                .positions = &op->positions,
+                                .dtype = op->out.dtype,
+                                .stop = op->stop,
+                                .far = pe_tensor_bytes(&op->out) >= FAR_BYTES};
     pe_rows_encode(&all, first, rows, (char *)op->out.data + first * row_bytes);
 }
 

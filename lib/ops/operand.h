@@ -69,6 +69,7 @@ struct pe_rows {
     const struct pe_positions *positions;
     enum pe_dtype dtype;
     const struct pe_stop *stop;
+    bool far; /* see pe_plan_view */
 };
 void pe_rows_encode(const struct pe_rows *rows, size_t first, size_t n, void *out);
 /* The largest |x| of [n] numbers, as pe_vector_largest; any number when err->stop asks for an end, and then

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What the kernels of wave.c and wave_avx512.c share: the table that each instruction set fills in, and the
+ * numbers of the method, which wave.c explains.
+ */
+#ifndef PE_WAVE_TYPES_H
+#define PE_WAVE_TYPES_H
+
+#include "kernels/target.h"
+#include "kernels/wave.h"
+
+#define WAVE_GROUPS 32 /* at a time, at most: 512 columns */
+
+/* |x| = whole + fraction * 2^-64, to within 2^-64. */
+struct wave_x {
+    uint64_t whole, fraction;
+    bool negative;
+};
+
+struct wave_anchor {
+    double cos[PE_WAVE_LANES], sin[PE_WAVE_LANES];
+};
+
+/* Of the error bounds see wave.c. */
+#define WAVE_SLACK_ROW   0x1p-50
+#define WAVE_SLACK_BLOCK 0x1p-48
+
+/* The cheap test: values are lifted by LIFT, and doubtful where as integers, below their 29 lowest bits, they are
+ * less than NEAR above a tie of floats, or their magnitude is small. The upper words tell that. */
+#define WAVE_LIFT (1 + 0x1.2p-36)
+#define WAVE_SEEN UINT64_C(0x7fffffff1fffffff)
+#define WAVE_TIE  UINT64_C(0x0000000010000000)
+#define WAVE_NEAR UINT64_C(0x3f30000000034000) /* 2^-12, and 3.25 * 2^16 */
+
+/* cos(2*pi*u) and sin(2*pi*u)/u for |u| <= 1/8, in z = u^2: those polynomials of their length whose largest
+ * absolute error, of sin itself, is least, found by Remez' exchange. With rounded coefficients it is 2^-55.9 and
+ * 2^-58 (the first of the sine in two parts), and of the rough ones 2^-53.1 and 2^-49. */
+#define WAVE_COS_1       (-0x1.3bd3cc9be45dep+4)
+#define WAVE_COS_2       0x1.03c1f081b5aacp+6
+#define WAVE_COS_3       (-0x1.55d3c7e3c90fdp+6)
+#define WAVE_COS_4       0x1.e1f50683565a9p+5
+#define WAVE_COS_5       (-0x1.a6d1ec795faf9p+4)
+#define WAVE_COS_6       0x1.f9cc4154b7f1bp+2
+#define WAVE_COS_7       (-0x1.b264cc8f5a8a1p+0)
+#define WAVE_SIN_0       0x1.921fb54442d18p+2
+#define WAVE_SIN_0_REST  0x1.1a62633145c07p-52
+#define WAVE_SIN_1       (-0x1.4abbce625be21p+5)
+#define WAVE_SIN_2       0x1.466bc6775679ep+6
+#define WAVE_SIN_3       (-0x1.32d2cce12a10dp+6)
+#define WAVE_SIN_4       0x1.50782e686846ap+5
+#define WAVE_SIN_5       (-0x1.e2ff49f812bfbp+3)
+#define WAVE_SIN_6       0x1.e398872c1a8a2p+1
+#define WAVE_ROUGH_COS_1 (-0x1.3bd3cc9be458bp+4)
+#define WAVE_ROUGH_COS_2 0x1.03c1f081b078ep+6
+#define WAVE_ROUGH_COS_3 (-0x1.55d3c7dbfe0edp+6)
+#define WAVE_ROUGH_COS_4 0x1.e1f4fb611a514p+5
+#define WAVE_ROUGH_COS_5 (-0x1.a6c9c22a3f358p+4)
+#define WAVE_ROUGH_COS_6 0x1.f3dbf28400fdep+2
+#define WAVE_ROUGH_SIN_0 0x1.921fb54442c54p+2
+#define WAVE_ROUGH_SIN_1 (-0x1.4abbce625124dp+5)
+#define WAVE_ROUGH_SIN_2 0x1.466bc66c98e0ap+6
+#define WAVE_ROUGH_SIN_3 (-0x1.32d2c3ac1f05bp+6)
+#define WAVE_ROUGH_SIN_4 0x1.5070820b03f8ep+5
+#define WAVE_ROUGH_SIN_5 (-0x1.dcdbb0e4600eep+3)
+
+/* Phases are shifted by 1/8 turn, so that the two bits on top tell the nearest quarter; the 52 bits below them
+ * become the mantissa of a double in [1/4, 1/2), of which 3/8 is the middle. The ten that are left are cut, with
+ * half of them added before (ROUNDING), or brought in as the mantissa's end of a LARGE number. */
+#define WAVE_EIGHTH     (UINT64_C(1) << 61)
+#define WAVE_ROUNDING   (WAVE_EIGHTH + (UINT64_C(1) << 9))
+#define WAVE_MANTISSA   (UINT64_MAX >> 12)
+#define WAVE_QUARTER    UINT64_C(0x3fd0000000000000)
+#define WAVE_MIDDLE     0.375
+#define WAVE_CUT        UINT64_C(0x3ff)
+#define WAVE_LARGE      0x1p52
+#define WAVE_LARGE_BITS UINT64_C(0x4330000000000000)
+#define WAVE_CUT_UNIT   0x1.921fb54442d18p-62 /* 2*pi * 2^-64 */
+
+/* Groups are counted from the pointers given; a set bit of the result says that a value of the group may be
+ * rounded wrongly. */
+struct wave_kernel {
+    /* The angles themselves, at x. */
+    void (*anchors)(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
+                    struct wave_anchor *out);
+    /* A row at x. */
+    uint32_t (*row)(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
+                    const struct pe_wave_out *out);
+    /* Eight rows around anchors, which move on by eight steps. */
+    uint32_t (*block)(const struct pe_wave_step *steps, size_t n, struct wave_anchor *anchors,
+                      const struct pe_wave_out *out);
+    /* Has what was written past the caches arrive before what is written next. NULL: there is no such. */
+    void (*settle)(void);
+};
+
+extern const struct wave_kernel pe_wave_avx512; /* wave_avx512.c, where PE_AVX2 */
+
+#endif
