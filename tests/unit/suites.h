@@ -112,6 +112,7 @@
     X(tensor)             \
     X(torch)              \
     X(transformer_xl)     \
+    X(wave)               \
     X(wavlm)
 /* clang-format on */
 

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Rows of sines and cosines from every instruction set that this processor has, against pe_phase_row, bit by bit:
+ * odd widths, starts, steps and numbers of rows, memory that is aligned to a float and no more, and a page that
+ * may not be touched right behind it, or before.
+ */
+#include "suites.h"
+
+#include "core/ladder.h"
+#include "kernels/wave.h"
+#include "posenc_fields.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* ---- Memory between pages that may not be touched ------------------------------------------------------ */
+
+struct fenced {
+    char *pages;
+    size_t page, bytes;
+};
+
+static void fence_open(struct fenced *fenced, size_t bytes) {
+    int zero = open("/dev/zero", O_RDWR);
+    fenced->page = (size_t)sysconf(_SC_PAGESIZE);
+    fenced->bytes = (bytes + fenced->page - 1) / fenced->page * fenced->page;
+    fenced->pages =
+        mmap(NULL, fenced->bytes + 2 * fenced->page, PROT_READ | PROT_WRITE, MAP_PRIVATE, zero, 0);
+    ck_assert(zero >= 0 && fenced->pages != MAP_FAILED);
+    ck_assert(mprotect(fenced->pages, fenced->page, PROT_NONE) == 0);
+    ck_assert(mprotect(fenced->pages + fenced->page + fenced->bytes, fenced->page, PROT_NONE) == 0);
+    close(zero);
+}
+
+static void fence_close(struct fenced *fenced) {
+    munmap(fenced->pages, fenced->bytes + 2 * fenced->page);
+}
+
+/* So many floats right before the page behind, or right behind the one before. */
+static float *fence_floats(const struct fenced *fenced, size_t n, bool at_end) {
+    char *first = fenced->pages + fenced->page;
+    return (float *)(void *)(at_end ? first + fenced->bytes - n * sizeof(float) : first);
+}
+
+/* ---- Rows of one encoding ------------------------------------------------------------------------------ */
+
+#define MOST_ROWS 140
+#define MOST_WIDE 4097
+
+struct setup {
+    struct pe_turn *turns;
+    struct pe_wave wave;
+    void *tables;
+    size_t width, n; /* columns, pairs */
+    bool halves, cos_first;
+    struct fenced fenced;
+    float *want;
+};
+
+static void setup_open(struct setup *s, size_t width, double base, unsigned sets) {
+    s->width = width;
+    s->n = (width + 1) / 2;
+    s->turns = calloc(s->n, sizeof *s->turns);
+    s->tables = aligned_alloc(64, (pe_wave_bytes(s->n) + 63) / 64 * 64);
+    s->want = calloc(MOST_ROWS * width, sizeof(float));
+    ck_assert(s->turns && s->tables && s->want);
+    pe_ladder_fill(s->turns, s->n, base, 2, (uint32_t)(width < 2 ? 2 : width));
+    pe_wave_open(&s->wave, s->tables, s->turns, s->n, 1, sets);
+    fence_open(&s->fenced, MOST_ROWS * width * sizeof(float));
+}
+
+static void setup_close(struct setup *s) {
+    free(s->turns);
+    free(s->tables);
+    free(s->want);
+    fence_close(&s->fenced);
+}
+
+static struct pe_wave_out out_of(const struct setup *s, float *row) {
+    float *second = row + (s->halves ? s->n : 1);
+    size_t n_second = s->width / 2;
+    return (struct pe_wave_out){.sin = s->cos_first ? second : row,
+                                .cos = s->cos_first ? row : second,
+                                .step = s->halves ? 1 : 2,
+                                .n_sin = s->cos_first ? n_second : s->n,
+                                .n_cos = s->cos_first ? s->n : n_second,
+                                .stride = s->width};
+}
+
+/* The row in s->want. */
+static void want_row(const struct setup *s, size_t row, const struct pe_place *place) {
+    const struct pe_wave_out to = out_of(s, s->want + row * s->width);
+    for (size_t i = 0; i < s->n; i++) {
+        pe_phase_row(place, &s->turns[i], 1, PE_DTYPE_F32,
+                     &(struct pe_phase_out){.sin = i < to.n_sin ? to.sin + i * to.step : NULL,
+                                            .cos = i < to.n_cos ? to.cos + i * to.step : NULL,
+                                            .step = 1});
+    }
+}
+
+static void compare_rows(const struct setup *s, const float *got, size_t rows, int64_t x, int64_t step) {
+    for (size_t i = 0; i < rows * s->width; i++) {
+        if (memcmp(&got[i], &s->want[i], sizeof(float)) !=
+            0) { /* an assertion each would take most of the time */
+            ck_abort_msg("set %d width %zu %s %s x %lld step %lld rows %zu: row %zu column %zu is %a, not %a",
+                         (int)s->wave.set, s->width, s->halves ? "halves" : "interleaved",
+                         s->cos_first ? "cos_sin" : "sin_cos", (long long)x, (long long)step, rows,
+                         i / s->width, i % s->width, (double)got[i], (double)s->want[i]);
+        }
+    }
+}
+
+static void check_run(struct setup *s, int64_t x, int64_t step, size_t rows, bool at_end, bool far) {
+    float *got = fence_floats(&s->fenced, rows * s->width, at_end);
+    struct pe_wave_out to = out_of(s, got);
+    to.far = far;
+    for (size_t row = 0; row < rows; row++) {
+        struct pe_place place;
+        pe_place_of(&place, (double)(x + (int64_t)row * step), 1, 0);
+        want_row(s, row, &place);
+    }
+    memset(got, 0x7f, rows * s->width * sizeof(float));
+    pe_wave_run(&s->wave, x, step, rows, &to);
+    compare_rows(s, got, rows, x, step);
+}
+
+static uint64_t next_random(uint64_t *state) { /* splitmix64 */
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static const size_t widths[] = {1, 2, 3, 7, 15, 16, 17, 31, 33, 64, 130, 512, 513, 1040, MOST_WIDE};
+
+/* ---- Tests --------------------------------------------------------------------------------------------- */
+
+static void check_runs(size_t width, unsigned set) {
+    static const int64_t starts[] = {0,     1,       -1,         -3,         -100,
+                                     12345, 1048577, 2147483643, 4294967290, 9007199254730000};
+    static const int64_t steps[] = {1, 1, 1, -1, 2, 7, 1000, 0, 16777259};
+    static const size_t rows[] = {1, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 66, 72, 129, MOST_ROWS};
+    uint64_t state = width;
+    struct setup s;
+    setup_open(&s, width, 10000, 1U << set);
+    ck_assert(s.wave.set == set);
+    for (int i = 0; i < (width > 600 ? 8 : 40); i++) {
+        int64_t step = steps[next_random(&state) % PE_COUNT(steps)],
+                x = starts[next_random(&state) % PE_COUNT(starts)];
+        uint64_t bits = next_random(&state);
+        s.halves = bits & 1;
+        s.cos_first = bits >> 1 & 1;
+        if (x > 9007199254700000) {
+            step = step > 7 ? 1 : step;
+        }
+        check_run(&s, x, step, rows[next_random(&state) % PE_COUNT(rows)], bits >> 2 & 1, bits >> 3 & 1);
+    }
+    setup_close(&s);
+}
+
+START_TEST(wave_runs_have_the_bits_of_single_rows) {
+    for (unsigned set = 0; set < PE_WAVE_SETS; set++) {
+        for (size_t i = 0; i < PE_COUNT(widths) && pe_wave_sets() >> set & 1; i++) {
+            check_runs(widths[i], set);
+        }
+    }
+}
+END_TEST
+
+/* Values next to nothing: x is nearly a multiple of half a turn, by the continued fraction of pi (x = 355,
+ * 6381956970095103, ..), or t is tiny, so that no sine of a row is decided by what is fast. */
+START_TEST(wave_decides_what_is_next_to_zero) {
+    static const int64_t middle[] = {
+        22, 355, 103993, 411557987, 21053343141, 5706674932067741, 6134899525417045};
+    for (unsigned set = 0; set < PE_WAVE_SETS; set++) {
+        struct setup s = {0};
+        if (!(pe_wave_sets() >> set & 1)) {
+            continue;
+        }
+        setup_open(&s, 32, 10000, 1U << set);
+        for (size_t i = 0; i < PE_COUNT(middle); i++) {
+            check_run(&s, middle[i] - 5, 1, 17, true, false);
+        }
+        setup_close(&s);
+        setup_open(&s, 66, 1e300, 1U << set);
+        check_run(&s, -3, 1, 70, true, false);
+        check_run(&s, 9007199254740000, 1, 70, true, false);
+        setup_close(&s);
+    }
+}
+END_TEST
+
+static void check_places(struct setup *s, uint64_t *state, int n) {
+    static const double scales[] = {1, 1, 1000, 0.1, -1, 1 / 3.0, 9007199254740991.0, 1e-9},
+                        offsets[] = {0, 0, 0.5, -7, 1e-30, 4503599627370497.5};
+    while (n--) {
+        double sign = next_random(state) & 1 ? -1 : 1;
+        double p = sign * (double)(next_random(state) >> 11 >> next_random(state) % 53) *
+                   (next_random(state) & 1 ? 1 : 0x1p-30);
+        struct pe_place place;
+        float *got = fence_floats(&s->fenced, s->width, next_random(state) & 1);
+        s->halves = next_random(state) & 1;
+        s->cos_first = next_random(state) & 1;
+        pe_place_of(&place, p, scales[next_random(state) % PE_COUNT(scales)],
+                    offsets[next_random(state) % PE_COUNT(offsets)]);
+        const struct pe_wave_out to = out_of(s, got);
+        want_row(s, 0, &place);
+        memset(got, 0x7f, s->width * sizeof(float));
+        pe_wave_row(&s->wave, &place, &to);
+        compare_rows(s, got, 1, (int64_t)p, 0);
+    }
+}
+
+START_TEST(wave_rows_are_right_at_any_place) {
+    uint64_t state = 5;
+    for (unsigned set = 0; set < PE_WAVE_SETS; set++) {
+        for (size_t i = 0; i < PE_COUNT(widths) && pe_wave_sets() >> set & 1; i++) {
+            struct setup s = {0};
+            setup_open(&s, widths[i], i % 2 ? 10000 : 1.5, 1U << set);
+            check_places(&s, &state, widths[i] > 600 ? 60 : 400);
+            setup_close(&s);
+        }
+    }
+}
+END_TEST
+
+Suite *wave_suite(void) {
+    Suite *suite = suite_create("wave");
+    TCase *tcase = tcase_create("wave");
+    tcase_add_test(tcase, wave_runs_have_the_bits_of_single_rows);
+    tcase_add_test(tcase, wave_decides_what_is_next_to_zero);
+    tcase_add_test(tcase, wave_rows_are_right_at_any_place);
+    suite_add_tcase(suite, tcase);
+    return suite;
+}
