@@ -247,33 +247,30 @@ struct run {
     int64_t x, step;
 };
 
-#define RUN_LEAST 8 /* rows that are worth it */
-
-/* How many positions from the first on are so, and where. Ends that doubles compute exactly are enough: what is
- * between them is smaller than one of them. */
-static bool run_of(const struct sinusoidal *params, const double *positions, size_t n, struct run *run) {
-    const int64_t scale = whole(params->position_scale), offset = whole(params->offset);
-    if (n < RUN_LEAST || scale == 0 || (double)offset != params->offset) {
-        return false;
+/* How many positions from the first on are so, at least one, and where; 0: the first is not. Ends that doubles
+ * compute exactly are enough, as what is between them is smaller than one of them. */
+static size_t run_of(const struct sinusoidal *params, const double *positions, size_t n, struct run *run) {
+    const int64_t scale = whole(params->position_scale), offset = whole(params->offset),
+                  first = whole(*positions);
+    const int64_t step = n > 1 ? whole(positions[1]) - first : 0;
+    if (scale == 0 || (double)offset != params->offset) {
+        return 0;
     }
-    const int64_t step = whole(positions[1]) - whole(positions[0]);
     run->n = 1;
     while (run->n < n && (double)whole(positions[run->n]) == positions[run->n] &&
            whole(positions[run->n]) - whole(positions[run->n - 1]) == step) {
         run->n++;
     }
-    if (run->n < RUN_LEAST || (double)whole(positions[0]) != positions[0]) {
-        return false;
-    }
-    for (size_t end = 0; end < run->n; end += run->n - 1) {
-        const double product = params->position_scale * positions[end], x = product + params->offset;
-        if ((double)whole(product) != product || (double)whole(x) != x) {
-            return false;
+    for (size_t i = 0; i < 2; i++) {
+        const double p = positions[i ? run->n - 1 : 0], product = params->position_scale * p;
+        const double x = product + params->offset;
+        if ((double)whole(p) != p || (double)whole(product) != product || (double)whole(x) != x) {
+            return 0;
         }
     }
-    run->x = scale * whole(positions[0]) + offset;
+    run->x = scale * first + offset;
     run->step = scale * step;
-    return true;
+    return run->n;
 }
 
 static struct pe_wave_out wave_out(const struct pe_plan_view *view, float *row) {
@@ -309,7 +306,7 @@ static void encode_fast(const struct pe_plan_view *view, const double *positions
     struct run run = {0};
     for (size_t i = 0; i < n; i += run.n) {
         const struct pe_wave_out to = wave_out(view, out + i * view->width);
-        if (run_of(params, positions + i, n - i, &run)) {
+        if (run_of(params, positions + i, n - i, &run) != 0) {
             pe_wave_run(wave, run.x, run.step, run.n, &to);
         } else {
             struct pe_place place;

@@ -12,36 +12,42 @@
  *
  * so that four products and four sums make four values (`block`). Then the anchor is turned on by 8 steps.
  *
- * Rounding is decided as in core/phase.c, after Ziv: v is within a bound of the true value, so when v - bound and
- * v + bound round to the same float, the true value does, too, as rounding is monotonic. If they do not, eight
- * rows of a block are computed again by `row`, whose bound is smaller, and what that does not decide goes to
- * pe_phase_row. So the bits are those of pe_phase_row, on every instruction set, in every order of rows, and
- * whether the compiler fuses or not.
+ * Rounding is decided as in core/phase.c, after Ziv. The sharp test: v is within a bound of the true value, so
+ * when v - bound and v + bound round to the same float, the true value does, too, as rounding is monotonic. Groups
+ * where they do not are computed again by `row`, whose bound is smaller, and then by pe_phase_row. So the bits are
+ * those of pe_phase_row on every instruction set, in every order of rows, and whether the compiler fuses or not.
  *
- * The bounds, absolute; a double of magnitude up to 1 is rounded by at most 2^-54:
+ * The cheap test saves the second rounding. In units of its last place, v of magnitude 2^-11 or more is within
+ * 2^16 of the true value if the bound is 2^-47. It is lifted: made larger by 1.125 * 2^-36 of itself, which is
+ * 1.125 to 2.25 of 2^16 units. So in magnitude it is beyond the true value, by 0.125 to 3.25 of 2^16 units. If the
+ * two round differently there is a tie between them, less than that below the lifted value; and floats are the
+ * doubles without their lower 29 bits, ties where these are 2^28. What is so near, or smaller than 2^-11, takes the
+ * sharp test: one value in 1,500. The sharp test leaves one in some 600,000.
  *
- *     phase      t cut to 128 bits, products and x cut: below 8 of 2^-64 turns; then cut to the 54 bits below
- *                an eighth, with half a unit added: 2^-55 turns. Times 2 pi                            2^-52.3
- *     sine       polynomial 2^-55.9; in Horner's scheme each step halves, at least, what the one before left
- *                behind (z * coefficient ratio <= 0.33), so the sum P is right to 2^-53 * 1.5 of 2*pi, z adds
- *                as much, and the product with u rounds once: 2^-51.5 of a value <= 0.71              2^-52.0
- *     cosine     polynomial 2^-53.1; z and the sums before the last: 2^-53 * 3 of a term <= 0.3; the last sum
- *                2^-54                                                                                2^-52.0
- *     ROW        phase and one of them: 2^-52.3 + 2^-52.0 = 2^-51.1; adding the bound rounds v: 2^-53;
- *                together                                                                    below 2^-50.7
- *     BLOCK      as vectors (cos, sin): an anchor is off by sqrt(2) * 2^-51.1 = 2^-50.6, so is a turning; each
- *                turn adds its factor's error and two products and a sum, 2^-54 + 2^-54 + 2^-53 per component
- *                (less when fused), 2^-51.5 as a vector: 2^-50.0 in all; lengths stay below 1 + 2^-46, which
- *                changes nothing of this. Seven turnings on and one aside after the anchor: 2^-50.6 + 8 * 2^-50.0
- *                = 2^-46.9, and 2^-53 for adding the bound                                     below 2^-46.8
+ * The bounds, absolute; a double of magnitude up to 1 is rounded by at most 2^-54. 8 of 2^-64 turns that t, x and
+ * products may lack, and the square of the ten bits that are brought in by one term, count for nothing.
  *
- * WAVE_SLACK_ROW is 2^-50, and WAVE_SLACK_BLOCK 2^-46. A value v is in doubt when a tie is as near as that; floats
- * at 2^-k are 2^(-k-24) apart, and values that small are as rare as 2^-k, so each k adds a chance of some 2^-21:
- * one value in 300,000 for BLOCK.
+ *     sine       u * 2 pi, the sum of both parts, the sum with the last bits: 3 * 2^-54; the second part, at most
+ *                0.08, to 2^-52 of itself: 2^-55.6; polynomial 2^-58                                  2^-52.1
+ *     cosine     the sum with 1, the one with the last bits: 2 * 2^-54; of what is subtracted, at most 0.29, its
+ *                product 2^-55, the coefficient's sum 2^-55, z 2^-54.8; polynomial 2^-55.9             2^-52.0
+ *     ROW        one of them, and 2^-53 for adding the bound                                    below 2^-51.4
+ *     BLOCK      as vectors (cos, sin): an anchor and a turning are off by sqrt(2) * 2^-52 = 2^-51.5; a turn
+ *                adds its turning's error and two products and a sum, 3 * 2^-54 per component, 2^-51.9 as a
+ *                vector: 2^-50.7 in all (less when fused); lengths stay below 1 + 2^-47, which changes nothing of
+ *                this. Seven turns on and one aside: 2^-51.5 + 8 * 2^-50.7 = 2^-47.6; lifting or adding
+ *                the bound rounds once more                                                    below 2^-47.5
+ *     rough      polynomials of 2^-49 and 2^-53.1, the phase to 2^-55 turns (2^-52.4), and roundings as above:
+ *                                                                                              below 2^-48.6
+ *
+ * WAVE_SLACK_ROW is 2^-50, WAVE_SLACK_BLOCK 2^-47, and the cheap test is made for 2^-47.
  */
 #include "kernels/wave_types.h"
 
 #include <string.h>
+#if PE_AVX2
+#include <immintrin.h>
+#endif
 
 #define SPAN  64 /* rows between anchors that are computed, see BLOCK */
 #define BLOCK 8  /* rows */
@@ -73,33 +79,40 @@ static INLINE uint32_t float_bits(float v) {
 /* gcc unrolls so short a loop before it looks for vectors in it, and then finds few. */
 #define EACH_LANE(l) _Pragma("GCC unroll 1") for (int l = 0; l < PE_WAVE_LANES; l++)
 
-/* Where values go: the first kind of a pair at `first`, which with step 2 is followed by the second; swapped,
- * cosines are the first kind. All but the pointers and the stride are constants where it is used. */
+/* Where values go: the first kind of a pair at `first`, the second so many numbers behind; swapped, cosines are
+ * the first kind. With step 2 all but the pointer and the stride are constants where this is used, so that both
+ * kinds are written at once. */
 struct target {
-    float *first, *second;
+    float *first;
+    ptrdiff_t behind;
     size_t step, stride;
     bool swap;
 };
 
 #define BY_TARGET(kernel, ...)                                                                               \
-    const size_t stride = out->stride;                                                                       \
     if (out->step == 1) {                                                                                    \
-        return kernel(__VA_ARGS__, (struct target){out->sin, out->cos, 1, stride, false});                   \
+        return kernel(__VA_ARGS__, (struct target){out->sin, out->cos - out->sin, 1, out->stride, false});   \
     }                                                                                                        \
     if (out->sin < out->cos) {                                                                               \
-        return kernel(__VA_ARGS__, (struct target){out->sin, out->sin + 1, 2, stride, false});               \
+        return kernel(__VA_ARGS__, (struct target){out->sin, 1, 2, out->stride, false});                     \
     }                                                                                                        \
-    return kernel(__VA_ARGS__, (struct target){out->cos, out->cos + 1, 2, stride, true});
+    return kernel(__VA_ARGS__, (struct target){out->cos, 1, 2, out->stride, true});
 
 #define TARGETED(x) x##_plain
 #include "kernels/wave_rows.h"
 #undef TARGETED
+
+static uint32_t block_plain(const struct pe_wave_step *steps, size_t n, struct wave_anchor *anchors,
+                            const struct pe_wave_out *out) {
+    BY_TARGET(block_of_plain, steps, n, anchors)
+}
 
 #if PE_AVX2
 #include "kernels/avx2_begin.h"
 #define TARGETED(x) x##_avx2
 #include "kernels/wave_rows.h"
 #undef TARGETED
+#include "kernels/wave_avx2.h"
 #include "kernels/avx2_end.h"
 #endif
 
@@ -182,16 +195,41 @@ static struct pe_wave_out out_at(const struct pe_wave_out *out, size_t pair, siz
     return at;
 }
 
+/* A row's place, prepared for kernels; for what these leave over, too, if it is not the whole number `x`. */
+struct where {
+    struct wave_x words;
+    const struct pe_place *place;
+    int64_t x;
+};
+
+static struct where where_of(int64_t x) {
+    return (struct where){.words = x_of_half(2 * x), .x = x};
+}
+
 /* Groups of a row that no kernel decided. */
-static void row_exact(const struct chunk *chunk, const struct pe_place *place, uint32_t bad,
+static void row_exact(const struct chunk *chunk, const struct where *where, uint32_t bad,
                       const struct pe_wave_out *out) {
+    struct pe_place place;
+    if (where->place) {
+        place = *where->place;
+    } else {
+        pe_place_of(&place, (double)where->x, 1, 0);
+    }
     for (size_t g = 0; bad; g++, bad >>= 1) {
         size_t pair = (chunk->first + g) * PE_WAVE_LANES, left = chunk->wave->n - pair;
         struct pe_wave_out at = out_at(out, g * PE_WAVE_LANES, 0);
         if (bad & 1) {
-            pe_phase_row(place, chunk->wave->exact + pair, left < PE_WAVE_LANES ? left : PE_WAVE_LANES,
+            pe_phase_row(&place, chunk->wave->exact + pair, left < PE_WAVE_LANES ? left : PE_WAVE_LANES,
                          PE_DTYPE_F32, &(struct pe_phase_out){at.sin, at.cos, at.step, NULL});
         }
+    }
+}
+
+static void chunk_row(const struct chunk *chunk, const struct where *where) {
+    const struct pe_wave_turns *turns = chunk->wave->turns + chunk->first;
+    uint32_t bad = chunk->kernel->row(turns, chunk->n, &where->words, &chunk->out);
+    if (bad) {
+        row_exact(chunk, where, bad, &chunk->out);
     }
 }
 
@@ -199,19 +237,13 @@ static void row_exact(const struct chunk *chunk, const struct pe_place *place, u
 static void block_again(const struct chunk *chunk, int64_t x, int64_t step, uint32_t bad,
                         const struct pe_wave_out *out) {
     for (size_t g = 0; bad; g++, bad >>= 1) {
-        if (!(bad & 1)) {
-            continue;
-        }
-        for (size_t row = 0; row < BLOCK; row++) {
+        for (size_t row = 0; bad & 1 && row < BLOCK; row++) {
+            const struct where where = where_of(x + (int64_t)row * step);
             struct chunk one = *chunk;
-            struct pe_wave_out at = out_at(out, g * PE_WAVE_LANES, row);
-            struct wave_x x_row = x_of_half(2 * (x + (int64_t)row * step));
             one.first += g;
-            if (chunk->kernel->row(chunk->wave->turns + one.first, 1, &x_row, &at)) {
-                struct pe_place place;
-                pe_place_of(&place, (double)(x + (int64_t)row * step), 1, 0);
-                row_exact(&one, &place, 1, &at);
-            }
+            one.n = 1;
+            one.out = out_at(out, g * PE_WAVE_LANES, row);
+            chunk_row(&one, &where);
         }
     }
 }
@@ -282,8 +314,8 @@ static size_t whole_groups(const struct pe_wave_out *out) {
 
 /* ---- Any place ----------------------------------------------------------------------------------------- */
 
-/* |x| in words, below 2^64. */
-static bool x_of_place(const struct pe_place *place, struct wave_x *x) {
+/* |x| in words; false if it is 2^64 or more. */
+static bool words_of(const struct pe_place *place, struct wave_x *x) {
     const uint64_t *fixed = place->fixed;
     int bits = place->fraction_bits;
     *x = (struct wave_x){.negative = place->negative};
@@ -309,47 +341,45 @@ static void row_still(const struct pe_wave_out *out) {
     }
 }
 
-static void chunk_row(const struct chunk *chunk, const struct pe_place *place) {
-    struct wave_x x;
-    uint32_t bad = UINT32_MAX >> (32 - chunk->n);
-    if (x_of_place(place, &x)) {
-        bad = chunk->kernel->row(chunk->wave->turns + chunk->first, chunk->n, &x, &chunk->out);
-    }
-    row_exact(chunk, place, bad, &chunk->out);
-}
-
-void pe_wave_row(const struct pe_wave *wave, const struct pe_place *place, const struct pe_wave_out *out) {
+static void row_moving(const struct pe_wave *wave, const struct where *where, const struct pe_wave_out *out) {
     struct chunk chunk = {.wave = wave, .kernel = kernels[wave->set]};
     size_t groups = whole_groups(out);
-    if (place->zero) {
-        row_still(out);
-        return;
-    }
     for (; chunk.first < groups; chunk.first += chunk.n) {
         chunk.n = groups - chunk.first < WAVE_GROUPS ? groups - chunk.first : WAVE_GROUPS;
         chunk.out = out_at(out, chunk.first * PE_WAVE_LANES, 0);
-        chunk_row(&chunk, place);
+        chunk_row(&chunk, where);
     }
     if (groups < groups_of(wave->n)) {
-        struct margin margin = {.pair = groups * PE_WAVE_LANES};
+        struct margin margin;
+        margin.pair = groups * PE_WAVE_LANES;
         chunk.n = 1;
         chunk.out = margin_out(&margin, out);
-        chunk_row(&chunk, place);
+        chunk_row(&chunk, where);
         margin_copy(&margin, 0, 1, &chunk.out, out);
     }
 }
 
-/* ---- Rows in equal steps ------------------------------------------------------------------------------- */
-
-static void rows_singly(const struct pe_wave *wave, int64_t x, int64_t step, size_t n,
-                        const struct pe_wave_out *out) {
-    for (size_t row = 0; row < n; row++) {
-        struct pe_wave_out at = out_at(out, 0, row);
-        struct pe_place place;
-        pe_place_of(&place, (double)(x + (int64_t)row * step), 1, 0);
-        pe_wave_row(wave, &place, &at);
+void pe_wave_row(const struct pe_wave *wave, const struct pe_place *place, const struct pe_wave_out *out) {
+    struct where where = {.place = place};
+    if (place->zero) {
+        row_still(out);
+    } else if (words_of(place, &where.words)) {
+        row_moving(wave, &where, out);
+    } else {
+        pe_phase_row(place, wave->exact, out->n_sin < out->n_cos ? out->n_sin : out->n_cos, PE_DTYPE_F32,
+                     &(struct pe_phase_out){out->sin, out->cos, out->step, NULL});
+        if (out->n_sin != out->n_cos) {
+            size_t last = wave->n - 1;
+            bool sine = out->n_sin > out->n_cos;
+            pe_phase_row(place, wave->exact + last, 1, PE_DTYPE_F32,
+                         &(struct pe_phase_out){.sin = sine ? out->sin + last * out->step : NULL,
+                                                .cos = sine ? NULL : out->cos + last * out->step,
+                                                .step = 1});
+        }
     }
 }
+
+/* ---- Rows in equal steps ------------------------------------------------------------------------------- */
 
 /* The last, incomplete group. */
 static void margin_run(struct chunk *chunk, int64_t x, int64_t step, size_t n,
@@ -372,7 +402,11 @@ static void rows_moving(const struct pe_wave *wave, int64_t x, int64_t step, siz
     struct chunk chunk = {.wave = wave, .kernel = kernels[wave->set]};
     size_t groups = whole_groups(out);
     if (n < BLOCK) {
-        rows_singly(wave, x, step, n, out);
+        for (size_t row = 0; row < n; row++) {
+            const struct where where = where_of(x + (int64_t)row * step);
+            const struct pe_wave_out at = out_at(out, 0, row);
+            row_moving(wave, &where, &at);
+        }
         return;
     }
     for (; chunk.first < groups; chunk.first += chunk.n) {

@@ -64,17 +64,34 @@ static INLINE struct angles unfold(__m512d s, __m512d c, __m512i p) {
 
 #define TERM(sum, coefficient) _mm512_fmadd_pd(sum, z, _mm512_set1_pd(coefficient))
 
-static INLINE struct angles rough(const struct pe_wave_turns *turns, const struct wave_x *x) {
-    const __m512i p = _mm512_add_epi64(phase(turns, x), _mm512_set1_epi64((long long)WAVE_ROUNDING));
-    const __m512d u = _mm512_sub_pd(mantissa(p), _mm512_set1_pd(WAVE_MIDDLE));
-    const __m512d z = _mm512_mul_pd(u, u);
-    __m512d s = TERM(_mm512_set1_pd(WAVE_ROUGH_SIN_5), WAVE_ROUGH_SIN_4);
-    __m512d c = TERM(_mm512_set1_pd(WAVE_ROUGH_COS_6), WAVE_ROUGH_COS_5);
-    s = TERM(TERM(s, WAVE_ROUGH_SIN_3), WAVE_ROUGH_SIN_2);
-    c = TERM(TERM(c, WAVE_ROUGH_COS_4), WAVE_ROUGH_COS_3);
-    s = TERM(TERM(s, WAVE_ROUGH_SIN_1), WAVE_ROUGH_SIN_0);
-    c = TERM(TERM(TERM(c, WAVE_ROUGH_COS_2), WAVE_ROUGH_COS_1), 1.0);
-    return unfold(_mm512_mul_pd(s, u), c, p);
+/* The same less exactly, and of several groups side by side: one alone would wait for its own results. */
+#define ABREAST 4
+#define EACH    for (int j = 0; j < ABREAST; j++)
+
+static INLINE void rough(const struct pe_wave_turns *turns, const struct wave_x *x,
+                         struct angles out[ABREAST]) {
+    __m512i p[ABREAST];
+    __m512d u[ABREAST], z[ABREAST], s[ABREAST], c[ABREAST];
+    EACH p[j] = _mm512_add_epi64(phase(&turns[j], x), _mm512_set1_epi64((long long)WAVE_ROUNDING));
+    EACH u[j] = _mm512_sub_pd(mantissa(p[j]), _mm512_set1_pd(WAVE_MIDDLE));
+    EACH z[j] = _mm512_mul_pd(u[j], u[j]);
+#define TERM_EACH(sum, coefficient)                                                                          \
+    EACH sum[j] = _mm512_fmadd_pd(sum[j], z[j], _mm512_set1_pd((coefficient)*WAVE_LIFT));
+    EACH s[j] = _mm512_set1_pd(WAVE_ROUGH_SIN_5 * WAVE_LIFT);
+    EACH c[j] = _mm512_set1_pd(WAVE_ROUGH_COS_6 * WAVE_LIFT);
+    TERM_EACH(c, WAVE_ROUGH_COS_5)
+    TERM_EACH(s, WAVE_ROUGH_SIN_4)
+    TERM_EACH(c, WAVE_ROUGH_COS_4)
+    TERM_EACH(s, WAVE_ROUGH_SIN_3)
+    TERM_EACH(c, WAVE_ROUGH_COS_3)
+    TERM_EACH(s, WAVE_ROUGH_SIN_2)
+    TERM_EACH(c, WAVE_ROUGH_COS_2)
+    TERM_EACH(s, WAVE_ROUGH_SIN_1)
+    TERM_EACH(c, WAVE_ROUGH_COS_1)
+    TERM_EACH(s, WAVE_ROUGH_SIN_0)
+    TERM_EACH(c, 1.0)
+    EACH s[j] = _mm512_mul_pd(s[j], u[j]);
+    EACH out[j] = unfold(s[j], c[j], p[j]);
 }
 
 static INLINE struct angles fine(const struct pe_wave_turns *turns, const struct wave_x *x) {
@@ -189,14 +206,20 @@ static bool row_again(const struct pe_wave_turns *turns, const struct wave_x *x,
 static INLINE uint32_t row_of(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
                               const struct pe_wave_out *out, bool halves) {
     const struct target to = target_of(out, halves, false);
-    const __m512d lift = _mm512_set1_pd(WAVE_LIFT);
+    const size_t group = halves ? 32 : 64;
     uint32_t bad = 0;
-    for (size_t g = 0, at = 0; g < n; g++, at += halves ? 32 : 64) {
-        const struct angles a = rough(&turns[g], x);
-        const __m512d sin = _mm512_mul_pd(a.sin, lift), cos = _mm512_mul_pd(a.cos, lift);
-        if (doubtful(put_rough(&to, at, _mm512_set1_epi32(-1), sin, cos))) {
-            bad |= (uint32_t)row_again(&turns[g], x, &to, at) << g;
+    size_t g = 0;
+    for (; g + ABREAST <= n; g += ABREAST) {
+        struct angles a[ABREAST];
+        __m512i least = _mm512_set1_epi32(-1);
+        rough(&turns[g], x, a);
+        EACH least = put_rough(&to, (g + (size_t)j) * group, least, a[j].sin, a[j].cos);
+        for (size_t j = g; doubtful(least) && j < g + ABREAST; j++) {
+            bad |= (uint32_t)row_again(&turns[j], x, &to, j * group) << j;
         }
+    }
+    for (; g < n; g++) {
+        bad |= (uint32_t)row_again(&turns[g], x, &to, g * group) << g;
     }
     return bad;
 }

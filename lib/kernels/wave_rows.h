@@ -57,11 +57,6 @@ static void TARGETED(anchors)(const struct pe_wave_turns *turns, size_t n, const
     }
 }
 
-/* The bits in which the bounds v - slack and v + slack differ when rounded. */
-static INLINE uint32_t TARGETED(differing)(double v, double slack) {
-    return float_bits((float)(v + slack)) ^ float_bits((float)(v - slack));
-}
-
 static INLINE uint32_t TARGETED(row_of)(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
                                         struct target to) {
     uint32_t bad = 0;
@@ -69,15 +64,14 @@ static INLINE uint32_t TARGETED(row_of)(const struct pe_wave_turns *turns, size_
         struct wave_anchor a;
         uint32_t differ = 0;
         TARGETED(fine)(&turns[g], x, &a);
-        const double *first = to.swap ? a.cos : a.sin, *second = to.swap ? a.sin : a.cos;
         EACH_LANE(l) {
-            differ |= TARGETED(differing)(first[l], WAVE_SLACK_ROW) |
-                      TARGETED(differing)(second[l], WAVE_SLACK_ROW);
-            to.first[(size_t)l * to.step] = (float)first[l];
-            to.second[(size_t)l * to.step] = (float)second[l];
+            const float sin = (float)(a.sin[l] + WAVE_SLACK_ROW), cos = (float)(a.cos[l] + WAVE_SLACK_ROW);
+            differ |= float_bits(sin) ^ float_bits((float)(a.sin[l] - WAVE_SLACK_ROW));
+            differ |= float_bits(cos) ^ float_bits((float)(a.cos[l] - WAVE_SLACK_ROW));
+            to.first[l * (int)to.step] = to.swap ? cos : sin;
+            to.first[l * (int)to.step + to.behind] = to.swap ? sin : cos;
         }
         to.first += PE_WAVE_LANES * to.step;
-        to.second += PE_WAVE_LANES * to.step;
         bad |= (uint32_t)(differ != 0) << g;
     }
     return bad;
@@ -97,23 +91,26 @@ static INLINE uint32_t TARGETED(block_of)(const struct pe_wave_step *steps, size
         for (size_t k = 0; k < PE_WAVE_TURNINGS - 1; k++) {
             const double *cb = steps[g].cos[k], *sb = steps[g].sin[k];
             float *before = to.first + (3 - k) * to.stride, *after = to.first + (4 + k) * to.stride;
-            float *before_2 = to.second + (3 - k) * to.stride, *after_2 = to.second + (4 + k) * to.stride;
             EACH_LANE(l) {
                 const double p = a.sin[l] * cb[l], q = a.cos[l] * sb[l];
                 const double r = a.cos[l] * cb[l], s = a.sin[l] * sb[l];
-                const size_t at = (size_t)l * to.step;
-                differ |= TARGETED(differing)(p - q, WAVE_SLACK_BLOCK) |
-                          TARGETED(differing)(p + q, WAVE_SLACK_BLOCK);
-                differ |= TARGETED(differing)(r - s, WAVE_SLACK_BLOCK) |
-                          TARGETED(differing)(r + s, WAVE_SLACK_BLOCK);
-                before[at] = (float)(to.swap ? r + s : p - q);
-                before_2[at] = (float)(to.swap ? p - q : r + s);
-                after[at] = (float)(to.swap ? r - s : p + q);
-                after_2[at] = (float)(to.swap ? p + q : r - s);
+                /* the upper bounds of all four, rounded, and in which bits the lower ones differ */
+                const double p_up = p + WAVE_SLACK_BLOCK, p_down = p - WAVE_SLACK_BLOCK;
+                const double r_up = r + WAVE_SLACK_BLOCK, r_down = r - WAVE_SLACK_BLOCK;
+                const float sin_before = (float)(p_up - q), sin_after = (float)(p_up + q);
+                const float cos_before = (float)(r_up + s), cos_after = (float)(r_up - s);
+                const int at = l * (int)to.step;
+                differ |= float_bits(sin_before) ^ float_bits((float)(p_down - q));
+                differ |= float_bits(sin_after) ^ float_bits((float)(p_down + q));
+                differ |= float_bits(cos_before) ^ float_bits((float)(r_down + s));
+                differ |= float_bits(cos_after) ^ float_bits((float)(r_down - s));
+                before[at] = to.swap ? cos_before : sin_before;
+                before[at + to.behind] = to.swap ? sin_before : cos_before;
+                after[at] = to.swap ? cos_after : sin_after;
+                after[at + to.behind] = to.swap ? sin_after : cos_after;
             }
         }
         to.first += PE_WAVE_LANES * to.step;
-        to.second += PE_WAVE_LANES * to.step;
         bad |= (uint32_t)(differ != 0) << g;
         const double *cb = steps[g].cos[PE_WAVE_TURNINGS - 1], *sb = steps[g].sin[PE_WAVE_TURNINGS - 1];
         EACH_LANE(l) {
@@ -122,9 +119,4 @@ static INLINE uint32_t TARGETED(block_of)(const struct pe_wave_step *steps, size
         }
     }
     return bad;
-}
-
-static uint32_t TARGETED(block)(const struct pe_wave_step *steps, size_t n, struct wave_anchor *anchors,
-                                const struct pe_wave_out *out) {
-    BY_TARGET(TARGETED(block_of), steps, n, anchors)
 }

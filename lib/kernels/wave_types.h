@@ -23,14 +23,16 @@ struct wave_anchor {
 
 /* Of the error bounds see wave.c. */
 #define WAVE_SLACK_ROW   0x1p-50
-#define WAVE_SLACK_BLOCK 0x1p-48
+#define WAVE_SLACK_BLOCK 0x1p-47
 
 /* The cheap test: values are lifted by LIFT, and doubtful where as integers, below their 29 lowest bits, they are
  * less than NEAR above a tie of floats, or their magnitude is small. The upper words tell that. */
 #define WAVE_LIFT (1 + 0x1.2p-36)
 #define WAVE_SEEN UINT64_C(0x7fffffff1fffffff)
 #define WAVE_TIE  UINT64_C(0x0000000010000000)
-#define WAVE_NEAR UINT64_C(0x3f30000000034000) /* 2^-12, and 3.25 * 2^16 */
+#define WAVE_NEAR UINT64_C(0x3f40000000034000) /* 2^-11, and 3.25 * 2^16 */
+/* The same moved up by 1 and 3, for signed comparisons. */
+#define WAVE_NEAR_SHIFTED UINT64_C(0x7e800000801a0000)
 
 /* cos(2*pi*u) and sin(2*pi*u)/u for |u| <= 1/8, in z = u^2: those polynomials of their length whose largest
  * absolute error, of sin itself, is least, found by Remez' exchange. With rounded coefficients it is 2^-55.9 and
