@@ -227,12 +227,51 @@ START_TEST(wave_rows_are_right_at_any_place) {
 }
 END_TEST
 
+/* Ten million values at each magnitude, in runs of 64 rows and, of those, eight rows singly. pe_phase_row itself is
+ * held against MPFR (tests/exact). */
+START_TEST(wave_is_right_in_ten_million_values) {
+    static const int bits[] = {10, 20, 31, 53};
+    uint64_t state = 7;
+    struct setup s = {0};
+    setup_open(&s, 512, 10000, 1);
+    for (int n = 0; n < 320 * (int)PE_COUNT(bits); n++) {
+        int64_t most = (INT64_C(1) << bits[n % (int)PE_COUNT(bits)]) - 64;
+        int64_t x = (int64_t)(next_random(&state) % (uint64_t)(2 * most)) - most;
+        float *got = fence_floats(&s.fenced, 64 * s.width, n % 2);
+        for (int64_t row = 0; row < 64; row++) {
+            struct pe_place place;
+            const struct pe_wave_out to = out_of(&s, s.want + (size_t)row * s.width);
+            pe_place_of(&place, (double)(x + row), 1, 0);
+            pe_phase_row(&place, s.turns, s.n, PE_DTYPE_F32,
+                         &(struct pe_phase_out){.sin = to.sin, .cos = to.cos, .step = to.step});
+        }
+        for (unsigned set = 0; set < PE_WAVE_SETS; set++) {
+            const struct pe_wave_out to = out_of(&s, got);
+            if (!(pe_wave_sets() >> set & 1)) {
+                continue;
+            }
+            s.wave.set = (enum pe_wave_set)set;
+            pe_wave_run(&s.wave, x, 1, 64, &to);
+            compare_rows(&s, got, 64, x, 1);
+            memset(got, 0x7f, 64 * s.width * sizeof(float));
+            for (int64_t row = 0; row < 8; row++) {
+                const struct pe_wave_out one = out_of(&s, got + (size_t)row * s.width);
+                pe_wave_run(&s.wave, x + row, 0, 1, &one);
+            }
+            compare_rows(&s, got, 8, x, 1);
+        }
+    }
+    setup_close(&s);
+}
+END_TEST
+
 Suite *wave_suite(void) {
     Suite *suite = suite_create("wave");
     TCase *tcase = tcase_create("wave");
     tcase_add_test(tcase, wave_runs_have_the_bits_of_single_rows);
     tcase_add_test(tcase, wave_decides_what_is_next_to_zero);
     tcase_add_test(tcase, wave_rows_are_right_at_any_place);
+    tcase_add_test(tcase, wave_is_right_in_ten_million_values);
     suite_add_tcase(suite, tcase);
     return suite;
 }
