@@ -70,7 +70,7 @@ INC_tests := -Ilib/include -Ilib -Iserver -Itests
 LIB_SRC := $(wildcard $(patsubst %,lib/%/*.c,core kernels encodings ops formats))
 SERVER_SRC := $(filter-out server/main.c,$(wildcard server/*.c server/*/*.c))
 MAIN_SRC := $(wildcard server/main.c)
-UNIT_SRC := $(wildcard tests/unit/*.c tests/properties/*.c tests/faults/*.c)
+UNIT_SRC := $(wildcard tests/*.c tests/unit/*.c tests/properties/*.c tests/faults/*.c)
 HEADERS := $(wildcard lib/include/*.h lib/*/*.h server/*.h server/*/*.h)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
 SERVER_OBJ := $(SERVER_SRC:%.c=$(B)/%.o) $(B)/config/presets.o
@@ -137,17 +137,19 @@ $(B)/posencd: $(MAIN_OBJ) $(SERVER_OBJ) $(B)/libposenc.a
 # Functions that tests can make fail: calls of them go to tests/faults/fault.c first.
 FAULTY := malloc calloc realloc free aligned_alloc posix_memalign strdup inflateInit2_ fopen opendir scandir eventfd \
           epoll_create1 epoll_ctl pthread_create
+# And how tests keep kernels from what this processor has (tests/instructions.h).
+LIMITED := -Wl,--wrap=pe_instructions
 $(B)/unit: $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ)
-	@$(LINK) $(FAULTY:%=-Wl,--wrap=%) -o $@ $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ) $(CHECK_LIBS) $(SERVER_LIBS)
+	@$(LINK) $(FAULTY:%=-Wl,--wrap=%) $(LIMITED) -o $@ $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ) $(CHECK_LIBS) $(SERVER_LIBS)
 
-$(B)/exact: $(patsubst %.c,$(B)/%.o,$(wildcard tests/exact/*.c)) $(LIB_OBJ)
-	@$(LINK) -o $@ $^ -lmpfr -lgmp $(LIB_LIBS)
+$(B)/exact: $(patsubst %.c,$(B)/%.o,$(wildcard tests/*.c tests/exact/*.c)) $(LIB_OBJ)
+	@$(LINK) $(LIMITED) -o $@ $^ -lmpfr -lgmp $(LIB_LIBS)
 
 $(B)/load: $(B)/tests/load/load.o
 	@$(LINK) -o $@ $^
 
-$(B)/bench-%: $(B)/tests/bench/%.o $(SERVER_OBJ) $(LIB_OBJ)
-	@$(LINK) -o $@ $^ $(SERVER_LIBS)
+$(B)/bench-%: $(B)/tests/bench/%.o $(B)/tests/instructions.o $(SERVER_OBJ) $(LIB_OBJ)
+	@$(LINK) $(LIMITED) -o $@ $^ $(SERVER_LIBS)
 
 # A target alone with the files it is given, or with libFuzzer, which makes them up (FLAVOUR=fuzz).
 FUZZ_PARTS := $(patsubst %.c,$(B)/%.o,$(filter-out tests/fuzz/replay.c tests/fuzz/fuzz_%,$(FUZZ_SRC)))

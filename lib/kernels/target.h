@@ -13,24 +13,20 @@
 #define PE_AVX2 0
 #endif
 
-/* Can this processor run what stands between avx2_begin.h and avx2_end.h? */
-static inline bool pe_has_avx2(void) {
-#if PE_AVX2
-    return __builtin_cpu_supports("avx2");
-#else
-    return false;
-#endif
-}
+/* In this order each has all before it. */
+enum pe_instructions {
+    PE_INSTRUCTIONS_PLAIN,
+    PE_INSTRUCTIONS_AVX2,   /* what stands between avx2_begin.h and avx2_end.h */
+    PE_INSTRUCTIONS_AVX512, /* and between avx512_begin.h and avx512_end.h */
+    PE_INSTRUCTIONS_COUNT,
+};
 
-/* And what stands between avx512_begin.h and avx512_end.h? */
-static inline bool pe_has_avx512(void) {
-#if PE_AVX2
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-           __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("fma");
-#else
-    return false;
-#endif
+/* The last that this processor has. A function of its own, so that tests can put theirs in its place, which says
+ * less (tests/instructions.h). */
+enum pe_instructions pe_instructions(void);
+
+static inline bool pe_has_avx2(void) {
+    return pe_instructions() >= PE_INSTRUCTIONS_AVX2;
 }
 
 #endif

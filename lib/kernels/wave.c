@@ -116,18 +116,13 @@ static uint32_t block_plain(const struct pe_wave_step *steps, size_t n, struct w
 #include "kernels/avx2_end.h"
 #endif
 
-static const struct wave_kernel *const kernels[PE_WAVE_SETS] = {
-    [PE_WAVE_PLAIN] = &(const struct wave_kernel){anchors_plain, row_plain, block_plain, NULL},
+static const struct wave_kernel *const kernels[PE_INSTRUCTIONS_COUNT] = {
+    [PE_INSTRUCTIONS_PLAIN] = &(const struct wave_kernel){anchors_plain, row_plain, block_plain, NULL},
 #if PE_AVX2
-    [PE_WAVE_AVX2] = &(const struct wave_kernel){anchors_avx2, row_avx2, block_avx2, NULL},
-    [PE_WAVE_AVX512] = &pe_wave_avx512,
+    [PE_INSTRUCTIONS_AVX2] = &(const struct wave_kernel){anchors_avx2, row_avx2, block_avx2, NULL},
+    [PE_INSTRUCTIONS_AVX512] = &pe_wave_avx512,
 #endif
 };
-
-unsigned pe_wave_sets(void) {
-    return 1U << PE_WAVE_PLAIN | (unsigned)pe_has_avx2() << PE_WAVE_AVX2 |
-           (unsigned)pe_has_avx512() << PE_WAVE_AVX512;
-}
 
 /* ---- Tables -------------------------------------------------------------------------------------------- */
 
@@ -159,13 +154,10 @@ static void steps_fill(const struct wave_kernel *kernel, const struct pe_wave_tu
     }
 }
 
-void pe_wave_open(struct pe_wave *wave, void *memory, const struct pe_turn *turns, size_t n, int64_t step,
-                  unsigned sets) {
+void pe_wave_open(struct pe_wave *wave, void *memory, const struct pe_turn *turns, size_t n, int64_t step) {
     size_t groups = groups_of(n);
     *wave = (struct pe_wave){.exact = turns, .n = n, .step = step, .turns = memory};
-    for (int set = 0; set < PE_WAVE_SETS; set++) {
-        wave->set = sets >> set & 1 ? (enum pe_wave_set)set : wave->set;
-    }
+    wave->instructions = pe_instructions();
     for (size_t i = 0; i < groups * PE_WAVE_LANES; i++) {
         /* behind the last pair it again: at a phase of 0 rows would never be decided */
         const uint64_t *fraction = turns[i < n ? i : n - 1].fraction;
@@ -174,7 +166,7 @@ void pe_wave_open(struct pe_wave *wave, void *memory, const struct pe_turn *turn
     }
     if (step != 0) {
         wave->steps = (struct pe_wave_step *)(void *)(wave->turns + groups);
-        steps_fill(kernels[wave->set], wave->turns, groups, step, wave->steps);
+        steps_fill(kernels[wave->instructions], wave->turns, groups, step, wave->steps);
     }
 }
 
@@ -342,7 +334,7 @@ static void row_still(const struct pe_wave_out *out) {
 }
 
 static void row_moving(const struct pe_wave *wave, const struct where *where, const struct pe_wave_out *out) {
-    struct chunk chunk = {.wave = wave, .kernel = kernels[wave->set]};
+    struct chunk chunk = {.wave = wave, .kernel = kernels[wave->instructions]};
     size_t groups = whole_groups(out);
     for (; chunk.first < groups; chunk.first += chunk.n) {
         chunk.n = groups - chunk.first < WAVE_GROUPS ? groups - chunk.first : WAVE_GROUPS;
@@ -399,7 +391,7 @@ static void margin_run(struct chunk *chunk, int64_t x, int64_t step, size_t n,
 /* Rows none of which is at 0. */
 static void rows_moving(const struct pe_wave *wave, int64_t x, int64_t step, size_t n,
                         const struct pe_wave_out *out) {
-    struct chunk chunk = {.wave = wave, .kernel = kernels[wave->set]};
+    struct chunk chunk = {.wave = wave, .kernel = kernels[wave->instructions]};
     size_t groups = whole_groups(out);
     if (n < BLOCK) {
         for (size_t row = 0; row < n; row++) {
@@ -421,20 +413,25 @@ static void rows_moving(const struct pe_wave *wave, int64_t x, int64_t step, siz
 
 void pe_wave_run(const struct pe_wave *wave, int64_t x, int64_t step, size_t n,
                  const struct pe_wave_out *out) {
-    size_t before = n; /* rows before one at 0, whose sines are exact, and so never decided above */
-    if (step != 0 && x % step == 0 && x / step <= 0 && (uint64_t) - (x / step) < n) {
-        before = (size_t) - (x / step);
-    } else if (step == 0 && x == 0) {
+    /* rows at 0 are told apart: their sines are exact, and so never decided above */
+    size_t before = n, still = 0;
+    if (step == 0 && x == 0) {
         before = 0;
+        still = n;
+    } else if (step != 0 && x % step == 0 && x / step <= 0 && (uint64_t) - (x / step) < n) {
+        before = (size_t) - (x / step);
+        still = 1;
     }
     rows_moving(wave, x, step, before, out);
-    if (before < n) {
-        struct pe_wave_out at = out_at(out, 0, before);
+    for (size_t row = before; row < before + still; row++) {
+        const struct pe_wave_out at = out_at(out, 0, row);
         row_still(&at);
-        at = out_at(out, 0, before + 1);
-        rows_moving(wave, x + (int64_t)(before + 1) * step, step, n - before - 1, &at);
     }
-    if (out->far && kernels[wave->set]->settle) {
-        kernels[wave->set]->settle();
+    if (before + still < n) {
+        const struct pe_wave_out at = out_at(out, 0, before + still);
+        rows_moving(wave, x + (int64_t)(before + still) * step, step, n - before - still, &at);
+    }
+    if (out->far && kernels[wave->instructions]->settle) {
+        kernels[wave->instructions]->settle();
     }
 }

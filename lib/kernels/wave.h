@@ -7,6 +7,7 @@
 #define PE_WAVE_H
 
 #include "core/phase.h"
+#include "kernels/target.h"
 
 #define PE_WAVE_LANES 8 /* pairs in a group */
 
@@ -21,12 +22,6 @@ struct pe_wave_step {
     double cos[PE_WAVE_TURNINGS][PE_WAVE_LANES], sin[PE_WAVE_TURNINGS][PE_WAVE_LANES];
 };
 
-/* The instruction sets that kernels are compiled for. */
-enum pe_wave_set { PE_WAVE_PLAIN, PE_WAVE_AVX2, PE_WAVE_AVX512, PE_WAVE_SETS };
-
-/* Which of them this processor has, as bits. */
-unsigned pe_wave_sets(void);
-
 /* The frequencies of an encoding, prepared once. */
 struct pe_wave {
     const struct pe_turn *exact; /* [n] */
@@ -34,15 +29,13 @@ struct pe_wave {
     int64_t step;                /* between rows, that `steps` is for */
     struct pe_wave_turns *turns; /* [groups] */
     struct pe_wave_step *steps;  /* [groups]; or NULL */
-    enum pe_wave_set set;        /* which kernels to use */
+    enum pe_instructions instructions;
 };
 
 /* Memory for the tables of n pairs, 64-byte aligned. */
 size_t pe_wave_bytes(size_t n);
-/* Fills them. Every turn must be below 1. step: in which whole steps of x rows will mostly follow; 0: none. The
- * best instruction set among `sets`. */
-void pe_wave_open(struct pe_wave *wave, void *memory, const struct pe_turn *turns, size_t n, int64_t step,
-                  unsigned sets);
+/* Fills them. Every turn must be below 1. step: in which whole steps of x rows will mostly follow; 0: none. */
+void pe_wave_open(struct pe_wave *wave, void *memory, const struct pe_turn *turns, size_t n, int64_t step);
 
 /* Where the values of a row go: those of pair i are i*step behind `sin` and `cos`, step 1 or 2, and where it is
  * 2 they are neighbours. The last pair may lack one: n_sin and n_cos are n or n - 1. */

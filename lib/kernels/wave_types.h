@@ -6,7 +6,6 @@
 #ifndef PE_WAVE_TYPES_H
 #define PE_WAVE_TYPES_H
 
-#include "kernels/target.h"
 #include "kernels/wave.h"
 
 #define WAVE_GROUPS 32 /* at a time, at most: 512 columns */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * exact [n] [seed]: compares sinusoids, and rotations (exact_rope.c), with MPFR and counts what is not
- * rounded right.
+ * exact [n] [seed] [values]: compares sinusoids, and rotations (exact_rope.c), with MPFR and counts what is not
+ * rounded right; of each magnitude of position so many values from each instruction set (exact_wave.c).
  *
  * The reference shares nothing with the library: the frequency is a power in 640 bits, the position is
  * scale*p + offset in 4096 bits, and MPFR rounds sin and cos of their product once to each element type,
@@ -317,13 +317,13 @@ static void check_random(struct bench *b, struct random *r, long n) {
  */
 
 /* |p| * omega is nearly a multiple of pi/2 where p is the denominator of a convergent of 2*omega/pi. */
-static void check_convergents(struct bench *b, int pair, int sin_column, int cos_column) {
+int exact_convergents(mpfr_srcptr frequency, double denominators[MAX_CONVERGENTS]) {
     mpfr_t rest, whole;
     double q = 0, q_next = 1;
-    reference_frequency(b, pair);
+    int n = 0;
     mpfr_inits2(PREC_FREQUENCY, rest, whole, (mpfr_ptr)NULL);
     mpfr_const_pi(rest, MPFR_RNDN);
-    mpfr_div(rest, b->frequency, rest, MPFR_RNDN);
+    mpfr_div(rest, frequency, rest, MPFR_RNDN);
     mpfr_mul_ui(rest, rest, 2, MPFR_RNDN);
     for (;;) {
         mpfr_floor(whole, rest);
@@ -339,12 +339,22 @@ static void check_convergents(struct bench *b, int pair, int sin_column, int cos
         }
         q = q_next;
         q_next = larger;
-        for (int multiple = 1; multiple <= 3 && multiple * q_next <= PE_POSITION_MAX; multiple++) {
-            check_column(b, multiple * q_next, sin_column);
-            check_column(b, -multiple * q_next, cos_column);
-        }
+        denominators[n++] = larger;
     }
     mpfr_clears(rest, whole, (mpfr_ptr)NULL);
+    return n;
+}
+
+static void check_convergents(struct bench *b, int pair, int sin_column, int cos_column) {
+    double denominators[MAX_CONVERGENTS];
+    reference_frequency(b, pair);
+    int n = exact_convergents(b->frequency, denominators);
+    for (int i = 0; i < n; i++) {
+        for (int multiple = 1; multiple <= 3 && multiple * denominators[i] <= PE_POSITION_MAX; multiple++) {
+            check_column(b, multiple * denominators[i], sin_column);
+            check_column(b, -multiple * denominators[i], cos_column);
+        }
+    }
 }
 
 static void check_near_zero(struct bench *b) {
@@ -364,6 +374,7 @@ static void check_near_zero(struct bench *b) {
 int main(int argc, char **argv) {
     long n = argc > 1 ? strtol(argv[1], NULL, 10) : 100000;
     struct random r = {argc > 2 ? strtoull(argv[2], NULL, 10) : 1};
+    long values = argc > 3 ? strtol(argv[3], NULL, 10) : n;
     struct bench b = {0};
     long wrong = 0;
     mpfr_inits2(PREC_FREQUENCY, b.frequency, b.scratch, (mpfr_ptr)NULL);
@@ -372,6 +383,7 @@ int main(int argc, char **argv) {
     check_near_zero(&b);
     check_random(&b, &r, n);
     exact_rope(&b.counts, &r, n / 2);
+    exact_wave(&b.counts, &r, values);
     for (enum pe_dtype dtype = PE_DTYPE_F64; dtype < PE_DTYPE_COUNT; dtype++) {
         printf("%-8s %ld values, %ld wrong\n", pe_dtype_name(dtype), b.counts.checked[dtype],
                b.counts.wrong[dtype]);

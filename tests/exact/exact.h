@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the two halves of `exact` share: random numbers, rounding by MPFR, and counts.
+ * What the parts of `exact` share: random numbers, rounding by MPFR, and counts.
  */
 #ifndef EXACT_H
 #define EXACT_H
@@ -30,7 +30,13 @@ double exact_number(mpfr_ptr v, int ternary, enum pe_dtype dtype);
 /* Counts a number: bits must be equal, of float64 neighbours are. Returns whether to complain. */
 bool exact_compare(struct counts *counts, enum pe_dtype dtype, double got, double want);
 
+/* The denominators, below 2^53, of the convergents of 2*frequency/pi; how many. */
+#define MAX_CONVERGENTS 80 /* they grow no slower than Fibonacci's numbers */
+int exact_convergents(mpfr_srcptr frequency, double denominators[MAX_CONVERGENTS]);
+
 /* exact_rope.c */
 void exact_rope(struct counts *counts, struct random *r, long n);
+/* exact_wave.c */
+void exact_wave(struct counts *counts, struct random *r, long n);
 
 #endif

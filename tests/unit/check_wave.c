@@ -7,6 +7,7 @@
 #include "suites.h"
 
 #include "core/ladder.h"
+#include "instructions.h"
 #include "kernels/wave.h"
 #include "posenc_fields.h"
 
@@ -60,7 +61,7 @@ struct setup {
     float *want;
 };
 
-static void setup_open(struct setup *s, size_t width, double base, unsigned sets) {
+static void setup_open(struct setup *s, size_t width, double base, enum pe_instructions instructions) {
     s->width = width;
     s->n = (width + 1) / 2;
     s->turns = calloc(s->n, sizeof *s->turns);
@@ -68,7 +69,9 @@ static void setup_open(struct setup *s, size_t width, double base, unsigned sets
     s->want = calloc(MOST_ROWS * width, sizeof(float));
     ck_assert(s->turns && s->tables && s->want);
     pe_ladder_fill(s->turns, s->n, base, 2, (uint32_t)(width < 2 ? 2 : width));
-    pe_wave_open(&s->wave, s->tables, s->turns, s->n, 1, sets);
+    instructions_limit(instructions);
+    pe_wave_open(&s->wave, s->tables, s->turns, s->n, 1);
+    ck_assert_int_eq(s->wave.instructions, instructions);
     fence_open(&s->fenced, MOST_ROWS * width * sizeof(float));
 }
 
@@ -105,10 +108,11 @@ static void compare_rows(const struct setup *s, const float *got, size_t rows, i
     for (size_t i = 0; i < rows * s->width; i++) {
         if (memcmp(&got[i], &s->want[i], sizeof(float)) !=
             0) { /* an assertion each would take most of the time */
-            ck_abort_msg("set %d width %zu %s %s x %lld step %lld rows %zu: row %zu column %zu is %a, not %a",
-                         (int)s->wave.set, s->width, s->halves ? "halves" : "interleaved",
-                         s->cos_first ? "cos_sin" : "sin_cos", (long long)x, (long long)step, rows,
-                         i / s->width, i % s->width, (double)got[i], (double)s->want[i]);
+            ck_abort_msg("%s: width %zu %s %s x %lld step %lld rows %zu: row %zu column %zu is %a, not %a",
+                         instructions_name(s->wave.instructions), s->width,
+                         s->halves ? "halves" : "interleaved", s->cos_first ? "cos_sin" : "sin_cos",
+                         (long long)x, (long long)step, rows, i / s->width, i % s->width, (double)got[i],
+                         (double)s->want[i]);
         }
     }
 }
@@ -138,15 +142,14 @@ static const size_t widths[] = {1, 2, 3, 7, 15, 16, 17, 31, 33, 64, 130, 512, 51
 
 /* ---- Tests --------------------------------------------------------------------------------------------- */
 
-static void check_runs(size_t width, unsigned set) {
+static void check_runs(size_t width, enum pe_instructions set) {
     static const int64_t starts[] = {0,     1,       -1,         -3,         -100,
                                      12345, 1048577, 2147483643, 4294967290, 9007199254730000};
     static const int64_t steps[] = {1, 1, 1, -1, 2, 7, 1000, 0, 16777259};
     static const size_t rows[] = {1, 3, 7, 8, 9, 15, 16, 17, 63, 64, 65, 66, 72, 129, MOST_ROWS};
     uint64_t state = width;
     struct setup s;
-    setup_open(&s, width, 10000, 1U << set);
-    ck_assert(s.wave.set == set);
+    setup_open(&s, width, 10000, set);
     for (int i = 0; i < (width > 600 ? 8 : 40); i++) {
         int64_t step = steps[next_random(&state) % PE_COUNT(steps)],
                 x = starts[next_random(&state) % PE_COUNT(starts)];
@@ -162,8 +165,9 @@ static void check_runs(size_t width, unsigned set) {
 }
 
 START_TEST(wave_runs_have_the_bits_of_single_rows) {
-    for (unsigned set = 0; set < PE_WAVE_SETS; set++) {
-        for (size_t i = 0; i < PE_COUNT(widths) && pe_wave_sets() >> set & 1; i++) {
+    const enum pe_instructions most = pe_instructions();
+    for (enum pe_instructions set = 0; set <= most; set++) {
+        for (size_t i = 0; i < PE_COUNT(widths); i++) {
             check_runs(widths[i], set);
         }
     }
@@ -173,19 +177,17 @@ END_TEST
 /* Values next to nothing: x is nearly a multiple of half a turn, by the continued fraction of pi (x = 355,
  * 6381956970095103, ..), or t is tiny, so that no sine of a row is decided by what is fast. */
 START_TEST(wave_decides_what_is_next_to_zero) {
+    const enum pe_instructions most = pe_instructions();
     static const int64_t middle[] = {
         22, 355, 103993, 411557987, 21053343141, 5706674932067741, 6134899525417045};
-    for (unsigned set = 0; set < PE_WAVE_SETS; set++) {
+    for (enum pe_instructions set = 0; set <= most; set++) {
         struct setup s = {0};
-        if (!(pe_wave_sets() >> set & 1)) {
-            continue;
-        }
-        setup_open(&s, 32, 10000, 1U << set);
+        setup_open(&s, 32, 10000, set);
         for (size_t i = 0; i < PE_COUNT(middle); i++) {
             check_run(&s, middle[i] - 5, 1, 17, true, false);
         }
         setup_close(&s);
-        setup_open(&s, 66, 1e300, 1U << set);
+        setup_open(&s, 66, 1e300, set);
         check_run(&s, -3, 1, 70, true, false);
         check_run(&s, 9007199254740000, 1, 70, true, false);
         setup_close(&s);
@@ -215,11 +217,12 @@ static void check_places(struct setup *s, uint64_t *state, int n) {
 }
 
 START_TEST(wave_rows_are_right_at_any_place) {
+    const enum pe_instructions most = pe_instructions();
     uint64_t state = 5;
-    for (unsigned set = 0; set < PE_WAVE_SETS; set++) {
-        for (size_t i = 0; i < PE_COUNT(widths) && pe_wave_sets() >> set & 1; i++) {
+    for (enum pe_instructions set = 0; set <= most; set++) {
+        for (size_t i = 0; i < PE_COUNT(widths); i++) {
             struct setup s = {0};
-            setup_open(&s, widths[i], i % 2 ? 10000 : 1.5, 1U << set);
+            setup_open(&s, widths[i], i % 2 ? 10000 : 1.5, set);
             check_places(&s, &state, widths[i] > 600 ? 60 : 400);
             setup_close(&s);
         }
@@ -230,13 +233,14 @@ END_TEST
 /* Ten million values at each magnitude, in runs of 64 rows and, of those, eight rows singly. pe_phase_row itself is
  * held against MPFR (tests/exact). */
 START_TEST(wave_is_right_in_ten_million_values) {
+    const enum pe_instructions most = pe_instructions();
     static const int bits[] = {10, 20, 31, 53};
     uint64_t state = 7;
     struct setup s = {0};
-    setup_open(&s, 512, 10000, 1);
+    setup_open(&s, 512, 10000, most);
     for (int n = 0; n < 320 * (int)PE_COUNT(bits); n++) {
-        int64_t most = (INT64_C(1) << bits[n % (int)PE_COUNT(bits)]) - 64;
-        int64_t x = (int64_t)(next_random(&state) % (uint64_t)(2 * most)) - most;
+        int64_t furthest = (INT64_C(1) << bits[n % (int)PE_COUNT(bits)]) - 64;
+        int64_t x = (int64_t)(next_random(&state) % (uint64_t)(2 * furthest)) - furthest;
         float *got = fence_floats(&s.fenced, 64 * s.width, n % 2);
         for (int64_t row = 0; row < 64; row++) {
             struct pe_place place;
@@ -245,12 +249,9 @@ START_TEST(wave_is_right_in_ten_million_values) {
             pe_phase_row(&place, s.turns, s.n, PE_DTYPE_F32,
                          &(struct pe_phase_out){.sin = to.sin, .cos = to.cos, .step = to.step});
         }
-        for (unsigned set = 0; set < PE_WAVE_SETS; set++) {
+        for (enum pe_instructions set = 0; set <= most; set++) {
             const struct pe_wave_out to = out_of(&s, got);
-            if (!(pe_wave_sets() >> set & 1)) {
-                continue;
-            }
-            s.wave.set = (enum pe_wave_set)set;
+            s.wave.instructions = set;
             pe_wave_run(&s.wave, x, 1, 64, &to);
             compare_rows(&s, got, 64, x, 1);
             memset(got, 0x7f, 64 * s.width * sizeof(float));
