@@ -1,4 +1,7 @@
-/* SPDX-License-Identifier: MIT */
+/* SPDX-License-Identifier: MIT
+ *
+ * Stands in for pe_instructions in tests: the lesser of what there is and of the limit.
+ */
 #include "instructions.h"
 
 #include <stdatomic.h>

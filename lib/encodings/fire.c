@@ -182,7 +182,8 @@ static double fire_reach(const struct pe_plan_view *view, const struct pe_relati
     return (double)hidden(fire) * unit * largest[TABLE_W2] + largest[TABLE_B2];
 }
 
-static double fire_cost_ns(const struct pe_plan_view *view) {
+static double fire_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     return 30 + 2 * (double)hidden(view->params);
 }
 

@@ -430,7 +430,8 @@ static size_t n_slow(const struct fourier *fourier, const struct plan *plan) {
     return n;
 }
 
-static double row_cost_ns(const struct pe_plan_view *view) {
+static double row_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     const struct fourier *fourier = view->params;
     const struct plan *plan = view->data;
     double axes = (double)fourier->n_axes, n = (double)plan->n * axes;

@@ -389,7 +389,8 @@ static void learned_encode_axes(const struct pe_plan_view *view, const double *p
     }
 }
 
-static double learned_row_cost_ns(const struct pe_plan_view *view) {
+static double learned_row_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     const struct learned *learned = view->params;
     return pe_learned_is_grid(learned) ? pe_learned_grid_cost_ns(learned) : 10.0 * (double)view->width;
 }

@@ -96,7 +96,8 @@ static void random_encode(const struct pe_plan_view *view, const double *positio
     }
 }
 
-static double random_row_cost_ns(const struct pe_plan_view *view) {
+static double random_row_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     return 80.0 * (double)view->width; /* ten rounds of Philox, a logarithm, a cosine, a root */
 }
 

@@ -353,7 +353,8 @@ static size_t facts(const struct pe_plan_view *view, struct pe_fact *out) {
     return n;
 }
 
-static double row_cost_ns(const struct pe_plan_view *view) {
+static double row_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     const struct rope_plan *plan = view->data;
     return 60 +
            (plan->rates           ? 400

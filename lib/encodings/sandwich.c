@@ -97,7 +97,8 @@ static double sandwich_reach(const struct pe_plan_view *view, const struct pe_re
     return 2 * (double)frequencies(view->params) * (double)relation->heads / 8;
 }
 
-static double sandwich_cost_ns(const struct pe_plan_view *view) {
+static double sandwich_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     return 40 * (double)frequencies(view->params);
 }
 

@@ -308,7 +308,8 @@ static void encode(const struct pe_plan_view *view, const double *positions, siz
     }
 }
 
-static double row_cost_ns(const struct pe_plan_view *view) {
+static double row_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     const struct plan *plan = view->data;
     double slow = 0;
     for (size_t i = 0; i < plan->pairs * (size_t)plan->axes; i++) {

@@ -170,7 +170,8 @@ static void encode(const struct pe_plan_view *view, const double *positions, siz
     }
 }
 
-static double row_cost_ns(const struct pe_plan_view *view) {
+static double row_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     return PE_ANGLE_NS * (double)view->width;
 }
 

@@ -305,7 +305,7 @@ static int apply_fill(struct pe_arena *arena, struct apply *op, struct pe_tensor
 }
 
 static double cost_ns(const struct apply *op) {
-    double made = op->plan ? (double)op->length * pe_encoding_row_ns(op->plan) : 0;
+    double made = op->plan ? (double)op->length * pe_encoding_row_ns(op->plan, op->real) : 0;
     return made + 0.5 * (double)op->batch * (double)op->length * (double)op->width;
 }
 

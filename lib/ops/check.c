@@ -406,12 +406,12 @@ int pe_check_open(struct pe_arena *arena, struct pe_work *work, struct pe_check_
                                        .length = op->length,
                                        .batched = op->batch > 0,
                                        .report = op->report};
-    *work = (struct pe_work){.n_parts = 1,
-                             .cost_ns = rows *
-                                        (pe_encoding_row_ns(args.plan) + 20 * (double)op->tables[0].items) *
-                                        (double)op->n_tables,
-                             .state = op,
-                             .run = check_part,
-                             .stop = err->stop};
+    *work = (struct pe_work){
+        .n_parts = 1,
+        .cost_ns = rows * (pe_encoding_row_ns(args.plan, PE_DTYPE_F64) + 20 * (double)op->tables[0].items) *
+                   (double)op->n_tables,
+        .state = op,
+        .run = check_part,
+        .stop = err->stop};
     return PE_OK;
 }

@@ -91,7 +91,7 @@ int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tenso
     op->rows_per_part = row_bytes && row_bytes < PART_BYTES ? PART_BYTES / row_bytes : 1;
     *work = (struct pe_work){
         .n_parts = n / op->rows_per_part + (n % op->rows_per_part != 0),
-        .cost_ns = (double)n * pe_encoding_row_ns(plan),
+        .cost_ns = (double)n * pe_encoding_row_ns(plan, dtype),
         .state = op,
         .run = encode_part,
         .stop = err->stop,

@@ -108,10 +108,10 @@ int pe_encoding_unsupported(const struct pe_encoding *row, const char *cannot, s
                    list);
 }
 
-double pe_encoding_row_ns(const struct pe_plan *plan) {
+double pe_encoding_row_ns(const struct pe_plan *plan, enum pe_dtype dtype) {
     const struct pe_encoding *row = pe_plan_row(plan);
     const struct pe_plan_view *view = pe_plan_view(plan);
-    return row->row_cost_ns ? row->row_cost_ns(view) : 10.0 * (double)view->width;
+    return row->row_cost_ns ? row->row_cost_ns(view, dtype) : 10.0 * (double)view->width;
 }
 
 /* "[2, 3, 4]", of which a batch of 0 and a single coordinate are no axes. */

@@ -36,8 +36,8 @@ bool pe_encoding_adds(const struct pe_encoding *row);
 int pe_encoding_unsupported(const struct pe_encoding *row, const char *cannot, struct pe_error *err);
 /* Coordinates of its positions. */
 int pe_plan_axes(const struct pe_plan *plan);
-/* A rough cost of one vector. */
-double pe_encoding_row_ns(const struct pe_plan *plan);
+/* A rough cost of one vector of this type. */
+double pe_encoding_row_ns(const struct pe_plan *plan, enum pe_dtype dtype);
 /* Positions as the encoding takes them, for sequences of this length: a list of lists is rows [T, axes], but
  * where only [B, T] fits. */
 struct pe_positions pe_positions_for(const struct pe_plan *plan, const struct pe_positions *given,

@@ -145,7 +145,7 @@ static void sizes_open(struct pe_relative *relative) {
     const struct pe_relation *relation = &relative->relation;
     double reach = row->reach ? row->reach(relative->view, relation) : 0;
     relative->reach = isnan(reach) ? INFINITY : reach; /* of 0 times infinity, say */
-    relative->made_ns = row->row_cost_ns ? row->row_cost_ns(relative->view) : BIAS_NS;
+    relative->made_ns = row->row_cost_ns ? row->row_cost_ns(relative->view, PE_DTYPE_F64) : BIAS_NS;
     relative->at_once = (size_t)fmin(CHUNK, fmax(1, CHUNK_NS / relative->made_ns));
     relative->mix_reach = row->mix && relation->value_width ? row->mix_reach(relative->view) : 0;
     if (row->scratch_bytes) {

@@ -174,7 +174,7 @@ int pe_rotary_open(struct pe_arena *arena, struct pe_work *work, struct pe_rotar
     bool any = op->out[0].data || op->out[1].data;
     *work = (struct pe_work){
         .n_parts = any ? op->n / op->rows_per_part + (op->n % op->rows_per_part != 0) : 0,
-        .cost_ns = (double)op->n * pe_encoding_row_ns(args.plan),
+        .cost_ns = (double)op->n * pe_encoding_row_ns(args.plan, args.dtype),
         .state = op,
         .run = rotary_part,
         .stop = err->stop,

@@ -279,7 +279,7 @@ static void work_fill(struct pe_work *work, struct rotate *op) {
     op->part_positions = items && items < PART_ITEMS ? PART_ITEMS / items : 1;
     *work = (struct pe_work){
         .n_parts = n / op->part_positions + (n % op->part_positions != 0),
-        .cost_ns = (double)op->n_positions * (pe_encoding_row_ns(op->plan) + 1.5 * (double)items),
+        .cost_ns = (double)op->n_positions * (pe_encoding_row_ns(op->plan, op->dtype) + 1.5 * (double)items),
         .state = op,
         .run = rotate_part,
         .stop = op->stop,

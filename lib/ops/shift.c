@@ -366,7 +366,7 @@ static int shift_fill(struct pe_arena *arena, struct shift *op, struct pe_shift_
 
 static double cost_ns(const struct shift *op) {
     double items = (double)op->n * (double)op->width;
-    double vectors = 2 * (double)op->n * pe_encoding_row_ns(op->plan);
+    double vectors = 2 * (double)op->n * pe_encoding_row_ns(op->plan, PE_DTYPE_F64);
     if (!op->fit) {
         return vectors + 2 * items;
     }

@@ -51,7 +51,7 @@ static double row_cost(struct pe_arena *arena, const char *pi) {
     ck_assert_int_eq(pe_spec_set(arena, &spec, "n_frequencies", "1000", &err), PE_OK);
     ck_assert_int_eq(pe_spec_set(arena, &spec, "pi", pi, &err), PE_OK);
     ck_assert_int_eq(pe_plan_open(&plan, &spec, &err), PE_OK);
-    double cost = pe_encoding_row_ns(plan);
+    double cost = pe_encoding_row_ns(plan, PE_DTYPE_F32);
     pe_plan_close(plan);
     return cost;
 }
