@@ -423,7 +423,8 @@ static int write_op(struct call *call) {
     if (result_check_finite(&call->task.result, &call->err)) {
         return call->err.code;
     }
-    if (!call->reply.stream && call_buffer_source(call, &call->source)) {
+    call->from_source = call->reply.stream || call->reply.length >= 0;
+    if (!call->from_source && call_buffer_source(call)) {
         return call->err.code;
     }
     call->reply.status = 200;
@@ -475,17 +476,6 @@ void call_refuse_client(struct call *call, const char *option, uint64_t limit, u
 
 const struct call_reply *call_reply(const struct call *call) {
     return &call->reply;
-}
-
-size_t call_pull(struct call *call, char *out, size_t room) {
-    if (call->reply.stream) {
-        return source_pull(&call->source, out, room);
-    }
-    size_t left = call->reply_n - call->reply_pulled;
-    size_t n = left < room ? left : room;
-    memcpy(out, n ? call->reply_bytes + call->reply_pulled : out, n);
-    call->reply_pulled += n;
-    return n;
 }
 
 bool call_failed_short(const struct call *call) {

@@ -43,7 +43,7 @@ struct call_reply {
     struct call_header headers[CALL_MAX_HEADERS]; /* without Content-Length */
     size_t n_headers;
     int64_t length; /* of the body; -1 = not known before it has been pulled */
-    bool stream;    /* computed while it is pulled: pulling may cost; else it is a copy from memory */
+    bool stream;    /* computed while it is pulled: pulling may cost; else it only copies what is there */
 };
 
 /* Times in nanoseconds of the monotonic clock, for Server-Timing and the log. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * Replies: headers, problems, and buffered bodies.
+ * Replies: headers, problems, and bodies. What is known to the byte before it is written, tensors as they lie
+ * in memory and their header, is pulled from where it was computed: a copy would double what a large request
+ * takes, for as long as its client reads. Numbers as text are written whole into a buffer: their length is known
+ * only then, and the thread that sends is not to write them.
  */
 #include "call_state.h"
 
@@ -34,7 +37,8 @@ void call_buffer_add(struct call *call, const void *bytes, size_t n) {
     }
 }
 
-int call_buffer_source(struct call *call, struct source *source) {
+int call_buffer_source(struct call *call) {
+    struct source *source = &call->source;
     size_t room = (size_t)call->bound + 256;
     if (call_buffer_open(call, room)) {
         return call->err.code;
@@ -49,6 +53,17 @@ int call_buffer_source(struct call *call, struct source *source) {
     assert(source->at == source->n); /* source_bound holds */
     call->reply.length = (int64_t)call->reply_n;
     return PE_OK;
+}
+
+size_t call_pull(struct call *call, char *out, size_t room) {
+    if (call->from_source) {
+        return source_pull(&call->source, out, room);
+    }
+    size_t left = call->reply_n - call->reply_pulled;
+    size_t n = left < room ? left : room;
+    memcpy(out, n ? call->reply_bytes + call->reply_pulled : out, n);
+    call->reply_pulled += n;
+    return n;
 }
 
 /* ---- headers ----------------------------------------------------------------------------------------- */
@@ -156,7 +171,7 @@ static void answer(struct call *call, int status) {
     call->answered = true;
     call->reply.status = status;
     call->reply.n_headers = 0;
-    call->reply.stream = false;
+    call->reply.stream = call->from_source = false;
     call->reply.length = (int64_t)call->reply_n;
     call->work.n_parts = 0;
 }

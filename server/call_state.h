@@ -55,6 +55,7 @@ struct call {
     size_t n_entries;
     struct pe_work work;
     uint64_t bound;    /* bytes of the reply, at most */
+    bool from_source;  /* the reply is pulled from the source, else it is: */
     char *reply_bytes; /* a buffered reply, from service->allocator */
     size_t reply_room, reply_n, reply_pulled;
     struct call_reply reply;
@@ -104,8 +105,8 @@ bool call_tag_matches(const struct call *call);
 int call_buffer_open(struct call *call, size_t room);
 void call_buffer_add(struct call *call, const void *bytes, size_t n);
 void call_drop_buffer(struct call *call);
-/* Fills the buffer with a source: its length in *n. */
-int call_buffer_source(struct call *call, struct source *source);
+/* Fills the buffer with the source. */
+int call_buffer_source(struct call *call);
 /* The headers of an operation's own reply, or of the 304 in its place. */
 void call_reply_headers(struct call *call);
 bool call_is_get(const struct call *call); /* or HEAD */
