@@ -423,8 +423,9 @@ static int write_op(struct call *call) {
     if (result_check_finite(&call->task.result, &call->err)) {
         return call->err.code;
     }
-    call->from_source = call->reply.stream || call->reply.length >= 0;
-    if (!call->from_source && call_buffer_source(call)) {
+    if (call->reply.stream || call->reply.length >= 0) {
+        call_reply_from_source(call);
+    } else if (call_buffer_source(call)) {
         return call->err.code;
     }
     call->reply.status = 200;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * batch: each entry is a task of its own in the call's arena. All are bound and planned first, on the call's
- * thread; then each is one part of the work, which runs the entry's own parts and writes its reply's text. An
- * entry that fails gets its problem and status; the others are not touched.
+ * thread; then each is one part of the work, which runs the entry's own parts and writes its reply's text into
+ * its own part of one buffer. The reply is pulled from there, with what stands between the texts. An entry that
+ * fails gets its problem and status; the others are not touched.
  */
 #include "call_state.h"
 
@@ -70,7 +71,8 @@ static int entry_plan(struct call *call, struct call_entry *entry, struct pe_err
         return err->code;
     }
     uint64_t limit = (uint64_t)call->service->config->reply_bytes;
-    uint64_t bound = call->bound + source_bound(&entry->source);
+    entry->body_room = (size_t)source_bound(&entry->source);
+    uint64_t bound = call->bound + entry->body_room;
     if (bound > limit) {
         return pe_fail_limit(err, "", "reply_bytes", limit, bound,
                              "with this reply all may take %llu bytes, at most %llu are allowed",
@@ -84,9 +86,8 @@ static void entry_fail(struct call *call, struct call_entry *entry, const struct
     char text[PROBLEM_ROOM];
     size_t n = problem_write(err, call->request_id, text, sizeof text);
     entry->status = problem_status(err->code);
-    entry->body.n = 0;
-    text_add(&entry->body, text, n);
-    entry->body.failed = entry->body.failed || n == 0; /* no memory even for the problem */
+    text_add(&entry->problem, text, n);
+    entry->problem.failed = entry->problem.failed || n == 0; /* no memory even for the problem */
 }
 
 static void entry_end(void *context, size_t index, const struct pe_error *bound) {
@@ -113,11 +114,21 @@ static void entry_run(const void *state, size_t part) {
         entry_fail(call, entry, &err);
         return;
     }
-    char block[8192];
-    for (size_t n; !call_stopped(call) && (n = source_pull(&entry->source, block, sizeof block)) > 0;) {
-        text_add(&entry->body, block, n);
-    }
+    entry->body_n = call_write_source(call, &entry->source, entry->body, entry->body_room);
     entry->status = 200;
+}
+
+/* One buffer for the texts of all. */
+static int bodies_open(struct call *call) {
+    if (call_buffer_open(call, (size_t)call->bound + 1)) {
+        return call->err.code;
+    }
+    char *next = call->reply_bytes;
+    for (size_t i = 0; i < call->n_entries; i++) {
+        call->entries[i].body = next;
+        next += call->entries[i].planned ? call->entries[i].body_room : 0;
+    }
+    return PE_OK;
 }
 
 int call_batch_open(struct call *call) {
@@ -138,7 +149,7 @@ int call_batch_open(struct call *call) {
         return pe_fail(&call->err, SERVER_NOT_ACCEPTABLE, "Accept", "the replies of a batch are JSON");
     }
     const char *text = lift_envelope(call->body.lift, &length);
-    if (!format || bind_batch_json(&batch, text, length, &call->err)) {
+    if (!format || bind_batch_json(&batch, text, length, &call->err) || bodies_open(call)) {
         return call->err.code;
     }
     call->work = (struct pe_work){.n_parts = call->n_entries, .state = call, .run = entry_run};
@@ -149,34 +160,74 @@ int call_batch_open(struct call *call) {
     return PE_OK;
 }
 
-/* What stands before the body of an entry. Returns its length. */
-static size_t entry_head(const struct call *call, size_t i, char *out, size_t size) {
-    return (size_t)snprintf(out, size, "%s{\"status\":%d,\"body\":", i ? "," : "", call->entries[i].status);
+/* ---- the reply: three pieces for each entry, one before all and one behind --------------------------- */
+
+#define HEAD_ROOM 48
+
+struct piece_bytes {
+    const char *bytes;
+    size_t n;
+};
+
+static size_t n_pieces(const struct call *call) {
+    return 3 * call->n_entries + 2;
+}
+
+/* `head` [HEAD_ROOM] is for what is made up here. */
+static struct piece_bytes piece_at(const struct call *call, size_t at, char *head) {
+    static const char first[] = "{\"responses\":[", last[] = "]}", end[] = "}";
+    if (at == 0) {
+        return (struct piece_bytes){first, sizeof first - 1};
+    }
+    size_t i = (at - 1) / 3;
+    if (i == call->n_entries) {
+        return (struct piece_bytes){last, sizeof last - 1};
+    }
+    const struct call_entry *entry = &call->entries[i];
+    switch ((at - 1) % 3) {
+    case 0: {
+        int n = snprintf(head, HEAD_ROOM, "%s{\"status\":%d,\"body\":", i ? "," : "", entry->status);
+        return (struct piece_bytes){head, (size_t)n};
+    }
+    case 1:
+        return entry->problem.n ? (struct piece_bytes){entry->problem.data, entry->problem.n}
+                                : (struct piece_bytes){entry->body, entry->body_n};
+    default:
+        return (struct piece_bytes){end, sizeof end - 1};
+    }
+}
+
+static size_t pull_pieces(struct call *call, char *out, size_t room) {
+    char head[HEAD_ROOM];
+    size_t total = 0;
+    while (total < room && call->piece < n_pieces(call)) {
+        struct piece_bytes piece = piece_at(call, call->piece, head);
+        size_t left = piece.n - call->reply_pulled, n = left < room - total ? left : room - total;
+        memcpy(out + total, piece.bytes + call->reply_pulled, n);
+        total += n;
+        call->reply_pulled += n;
+        if (call->reply_pulled == piece.n) {
+            call->piece++;
+            call->reply_pulled = 0;
+        }
+    }
+    return total;
 }
 
 int call_batch_write(struct call *call) {
-    static const char first[] = "{\"responses\":[", last[] = "]}";
-    char head[48];
-    size_t room = sizeof first + sizeof last;
+    char head[HEAD_ROOM];
+    size_t length = 0;
     for (size_t i = 0; i < call->n_entries; i++) {
-        room += entry_head(call, i, head, sizeof head) + call->entries[i].body.n + 1;
-        if (call->entries[i].body.failed) {
+        if (call->entries[i].problem.failed) {
             return pe_fail(&call->err, PE_ERR_MEMORY, "", "no memory for the reply");
         }
     }
-    if (call_buffer_open(call, room)) {
-        return call->err.code;
+    for (size_t at = 0; at < n_pieces(call); at++) {
+        length += piece_at(call, at, head).n;
     }
-    call_buffer_add(call, first, sizeof first - 1);
-    for (size_t i = 0; i < call->n_entries; i++) {
-        struct text *body = &call->entries[i].body;
-        call_buffer_add(call, head, entry_head(call, i, head, sizeof head));
-        call_buffer_add(call, body->data, body->n);
-        call_buffer_add(call, "}", 1);
-        text_free(body);
-    }
-    call_buffer_add(call, last, sizeof last - 1);
     call_answer_buffer(call, 200, "application/json", true);
+    call->reply.length = (int64_t)length;
+    call->pull = pull_pieces;
     return PE_OK;
 }
 
@@ -184,6 +235,6 @@ void call_batch_close(struct call *call) {
     for (size_t i = 0; i < call->n_entries; i++) {
         task_close(&call->entries[i].task);
         source_close(&call->entries[i].source);
-        text_free(&call->entries[i].body);
+        text_free(&call->entries[i].problem);
     }
 }

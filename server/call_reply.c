@@ -37,33 +37,45 @@ void call_buffer_add(struct call *call, const void *bytes, size_t n) {
     }
 }
 
-int call_buffer_source(struct call *call) {
-    struct source *source = &call->source;
-    size_t room = (size_t)call->bound + 256;
-    if (call_buffer_open(call, room)) {
-        return call->err.code;
+size_t call_write_source(const struct call *call, struct source *source, char *out, size_t room) {
+    size_t total = 0;
+    for (size_t n = 1; n > 0 && !call_stopped(call); total += n) {
+        size_t left = room - total;
+        n = source_pull(source, out + total, left < PULL_BYTES ? left : PULL_BYTES);
     }
-    for (size_t n = 1, left; n > 0 && !pe_error_poll(&call->err); call->reply_n += n) {
-        left = room - call->reply_n;
-        n = source_pull(source, call->reply_bytes + call->reply_n, left < PULL_BYTES ? left : PULL_BYTES);
-    }
-    if (call->err.code) {
-        return call->err.code;
-    }
-    assert(source->at == source->n); /* source_bound holds */
-    call->reply.length = (int64_t)call->reply_n;
-    return PE_OK;
+    assert(source->at == source->n || call_stopped(call)); /* source_bound holds */
+    return total;
 }
 
-size_t call_pull(struct call *call, char *out, size_t room) {
-    if (call->from_source) {
-        return source_pull(&call->source, out, room);
+int call_buffer_source(struct call *call) {
+    if (call_buffer_open(call, (size_t)call->bound + 1)) {
+        return call->err.code;
     }
+    call->reply_n = call_write_source(call, &call->source, call->reply_bytes, call->reply_room);
+    call->reply.length = (int64_t)call->reply_n;
+    return pe_error_poll(&call->err);
+}
+
+/* ---- pulling ----------------------------------------------------------------------------------------- */
+
+static size_t pull_source(struct call *call, char *out, size_t room) {
+    return source_pull(&call->source, out, room);
+}
+
+static size_t pull_buffer(struct call *call, char *out, size_t room) {
     size_t left = call->reply_n - call->reply_pulled;
     size_t n = left < room ? left : room;
     memcpy(out, n ? call->reply_bytes + call->reply_pulled : out, n);
     call->reply_pulled += n;
     return n;
+}
+
+void call_reply_from_source(struct call *call) {
+    call->pull = pull_source;
+}
+
+size_t call_pull(struct call *call, char *out, size_t room) {
+    return call->pull ? call->pull(call, out, room) : pull_buffer(call, out, room);
 }
 
 /* ---- headers ----------------------------------------------------------------------------------------- */
@@ -171,7 +183,8 @@ static void answer(struct call *call, int status) {
     call->answered = true;
     call->reply.status = status;
     call->reply.n_headers = 0;
-    call->reply.stream = call->from_source = false;
+    call->reply.stream = false;
+    call->pull = NULL;
     call->reply.length = (int64_t)call->reply_n;
     call->work.n_parts = 0;
 }

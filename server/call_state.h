@@ -35,7 +35,9 @@ struct call_entry {
     struct task task;
     struct bind bind;
     struct source source;
-    struct text body; /* the reply's text */
+    char *body; /* the reply's text, of body_n bytes: a part of the call's buffer */
+    size_t body_n, body_room;
+    struct text problem; /* in its place */
     int status;
     bool planned;
 };
@@ -54,10 +56,11 @@ struct call {
     struct call_entry *entries; /* a batch */
     size_t n_entries;
     struct pe_work work;
-    uint64_t bound;    /* bytes of the reply, at most */
-    bool from_source;  /* the reply is pulled from the source, else it is: */
-    char *reply_bytes; /* a buffered reply, from service->allocator */
+    uint64_t bound;                                        /* bytes of the reply, at most */
+    size_t (*pull)(struct call *, char *out, size_t room); /* where the reply is; NULL: as it is in: */
+    char *reply_bytes;                                     /* a buffer, from service->allocator */
     size_t reply_room, reply_n, reply_pulled;
+    size_t piece; /* of a batch, that is pulled; reply_pulled bytes of it were */
     struct call_reply reply;
     bool answered;
     struct pe_error err;
@@ -107,6 +110,10 @@ void call_buffer_add(struct call *call, const void *bytes, size_t n);
 void call_drop_buffer(struct call *call);
 /* Fills the buffer with the source. */
 int call_buffer_source(struct call *call);
+/* Writes a source into `room` bytes, at least its bound, unless it is asked to stop. Returns how many it wrote. */
+size_t call_write_source(const struct call *call, struct source *source, char *out, size_t room);
+/* The reply is pulled from the source, which needs no buffer. */
+void call_reply_from_source(struct call *call);
 /* The headers of an operation's own reply, or of the 304 in its place. */
 void call_reply_headers(struct call *call);
 bool call_is_get(const struct call *call); /* or HEAD */

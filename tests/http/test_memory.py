@@ -176,6 +176,19 @@ def test_text_is_held_beside_its_numbers():
             assert peak.bytes < 1.3 * (size + rows * KEYS * 4), (peak.bytes, size)
 
 
+def test_a_batch_holds_its_texts_once():
+    needs_own_memory()
+    entry = {"op": "bias", "encoding": {"type": "alibi"}, "heads": 1, "key_positions": f"0:{KEYS}"}
+    with Daemon(PATH, "--workers", "2") as daemon:
+        for rows in (4, 200):
+            body = document(requests=3 * [{**entry, "query_positions": f"0:{rows}"}])
+            with Peak(daemon) as peak:
+                status, size = post(daemon, "/v1/batch", JSON, body)
+            assert status == 200, status
+        assert size > 3 * rows * KEYS * 4, size
+        assert peak.bytes < 1.3 * (size + 3 * rows * KEYS * 4), (peak.bytes, size)
+
+
 def test_too_large_is_refused_before_memory_is_touched():
     needs_own_memory()
     with Daemon(PATH, "--workers", "2") as daemon:

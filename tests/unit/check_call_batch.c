@@ -227,6 +227,25 @@ START_TEST(one_large_reply) {
 }
 END_TEST
 
+/* The bytes of a reply do not depend on the pieces in which they are asked for; some entries have failed. */
+START_TEST(pulled_in_pieces) {
+    const char *body = "{\"requests\":[{\"op\":\"none\"}," ENCODE ",{\"op\":\"positions\"}," ENCODE "]}";
+    struct call_try whole = batch(body);
+    whole.head.request_id = "one";
+    call_try(&ground, &whole);
+    ck_assert_int_eq(entry_status(&whole, 0), 400);
+    ck_assert_int_eq(entry_status(&whole, 3), 200);
+    for (size_t room = 1; room < 300; room += room < 60 ? 1 : 97) {
+        struct call_try pieces = {.request = whole.request, .body = body, .room = room};
+        pieces.head.request_id = "one";
+        call_try(&ground, &pieces);
+        ck_assert_str_eq(pieces.reply, whole.reply);
+        call_try_close(&pieces);
+    }
+    call_try_close(&whole);
+}
+END_TEST
+
 START_TEST(stopped) {
     struct call_try try = batch("{\"requests\":[" ENCODE "," ENCODE "]}");
     try.stop = CALL_STOP_DEADLINE;
@@ -268,6 +287,7 @@ Suite *call_batch_suite(void) {
     tcase_add_test(tests, memory_for_the_entries_there_are);
     tcase_add_test(tests, memory_of_plans);
     tcase_add_test(tests, one_large_reply);
+    tcase_add_test(tests, pulled_in_pieces);
     tcase_add_test(tests, stopped);
     tcase_add_test(tests, messages_that_need_escapes);
     return suite;

@@ -31,7 +31,7 @@ START_TEST(pulled_in_pieces) {
         call_try(&ground, &whole);
         ck_assert_int_eq(whole.status, 200);
         ck_assert_int_eq(call_reply(whole.call)->stream, i % 2);
-        for (size_t room = 128; room < 1000; room += 123) {
+        for (size_t room = 1; room < 1000; room += 111) {
             struct call_try pieces = {.request = request, .room = room};
             call_try(&ground, &pieces);
             ck_assert_uint_eq(pieces.reply_n, whole.reply_n);
@@ -39,6 +39,27 @@ START_TEST(pulled_in_pieces) {
             call_try_close(&pieces);
         }
         call_try_close(&whole);
+    }
+}
+END_TEST
+
+/* Numbers as they lie in memory are sent from there: no copy is made of a result of 2 MiB. */
+START_TEST(binary_is_held_once) {
+    static const char *const formats[] = {"npy", "raw", "safetensors"};
+    size_t result = (size_t)1024 * 512 * 4;
+    for (size_t i = 0; i < PE_COUNT(formats); i++) {
+        char request[60];
+        snprintf(request, sizeof request, "POST /v1/encode?format=%s", formats[i]);
+        struct call_try try = {
+            .request = request,
+            .body = "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":512},\"positions\":\"0:1024\"}"};
+        call_try(&ground, &try);
+        ck_assert_int_eq(try.status, 200);
+        ck_assert(!call_reply(try.call)->stream);
+        ck_assert_uint_ge(try.reply_n, result);
+        ck_assert_msg(ground.bytes < result + result / 4, "%s: %zu bytes are held", formats[i],
+                      (size_t)ground.bytes);
+        call_try_close(&try);
     }
 }
 END_TEST
@@ -203,6 +224,7 @@ Suite *source_suite(void) {
     tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, pulled_in_pieces);
+    tcase_add_test(tests, binary_is_held_once);
     tcase_add_test(tests, longest_numbers);
     tcase_add_test(tests, no_elements);
     tcase_add_test(tests, no_elements_in_binary);
