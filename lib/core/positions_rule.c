@@ -195,7 +195,8 @@ static int grid_make(struct pe_arena *arena, struct pe_positions *out, const str
     if (grid_fill(list.data, cells, axes, size, err)) {
         return err->code;
     }
-    *out = (struct pe_positions){.length = cells, .axes = (int)axes, .list = list.data, .by_rule = true};
+    *out = (struct pe_positions){
+        .length = cells, .axes = (int)axes, .list = list.data, .by_rule = true, .of_grid = true};
     return PE_OK;
 }
 

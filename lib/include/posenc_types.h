@@ -184,6 +184,7 @@ struct pe_positions {
     const double *list;
     double start, step;
     bool by_rule; /* made by a rule (mask, lengths, grid, sample): a reply says which they were */
+    bool of_grid; /* by that of a grid, before which class tokens may stand */
 };
 
 /* How positions were described: a range, a grid, a mask with a rule, lengths of packed documents, a

@@ -220,7 +220,7 @@ int pe_positions_lead(struct pe_arena *arena, const struct pe_plan *plan, struct
                       struct pe_error *err) {
     const struct pe_encoding *row = pe_plan_row(plan);
     size_t lead = row->lead ? row->lead(pe_plan_view(plan)) : 0, axes = (size_t)positions->axes;
-    if (err->code || lead == 0 || axes == 1 || !positions->by_rule) { /* the only rule that gives rows */
+    if (err->code || lead == 0 || !positions->of_grid) {
         return err->code;
     }
     struct pe_tensor list;

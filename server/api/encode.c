@@ -223,11 +223,9 @@ static int encode_open(struct task *task, struct pe_error *err) {
     if (task_plan(task, &plan, &request->encoding, 0, positions->length, err)) {
         return err->code;
     }
-    pe_positions_suit(plan, positions);
-    if (pe_positions_lead(task->arena, plan, positions, err)) {
+    if (task_positions(task, plan, positions, err)) {
         return err->code;
     }
-    task_echo_positions(task, "positions", positions);
     if (pe_plan_encoding(plan)->family == PE_FAMILY_ROTARY) {
         return rotary_open(task, plan, err);
     }

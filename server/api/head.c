@@ -150,6 +150,7 @@ static int head_open(struct task *task, struct pe_error *err) {
     if (task_plan(task, &plan, &request->encoding, 0, request->positions.length, err)) {
         return err->code;
     }
+    task_echo_positions(task, "positions", &request->positions);
     struct pe_head_args args = {
         .size = sizeof args,
         .plan = plan,

@@ -172,6 +172,7 @@ static int properties_open(struct task *task, struct pe_error *err) {
         return err->code;
     }
     pe_positions_suit(plan, &request->positions);
+    task_echo_positions(task, "positions", &request->positions);
     struct pe_properties_args args = {
         .size = sizeof args, .plan = plan, .longer = longer, .positions = &request->positions};
     struct properties_task *op = pe_arena_array(task->arena, 1, sizeof *op, err);

@@ -47,11 +47,10 @@ static int declare(struct task *task, const char *name, const struct pe_tensor *
 static int similarity_open(struct task *task, struct pe_error *err) {
     struct similarity_request *request = task->request;
     struct pe_plan *plan;
-    if (task_plan(task, &plan, &request->encoding, 0, request->positions.length, err)) {
+    if (task_plan(task, &plan, &request->encoding, 0, request->positions.length, err) ||
+        task_positions(task, plan, &request->positions, err)) {
         return err->code;
     }
-    pe_positions_suit(plan, &request->positions);
-    task_echo_positions(task, "positions", &request->positions);
     struct pe_similarity_args args = {
         .size = sizeof args,
         .plan = plan,

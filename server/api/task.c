@@ -239,6 +239,16 @@ void task_echo_positions(struct task *task, const char *name, const struct pe_po
     }
 }
 
+int task_positions(struct task *task, const struct pe_plan *plan, struct pe_positions *positions,
+                   struct pe_error *err) {
+    pe_positions_suit(plan, positions);
+    if (pe_positions_lead(task->arena, plan, positions, err)) {
+        return err->code;
+    }
+    task_echo_positions(task, "positions", positions);
+    return PE_OK;
+}
+
 int task_number(struct task *task, const char *name, double value, struct pe_error *err) {
     struct text text = {0};
     text_real(&text, value);

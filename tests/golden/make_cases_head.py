@@ -32,10 +32,10 @@ def reply(e, w_q, w_k, scores, targets, causal=True):
             "mass": {"possible": True, "min": min(mass), "mean": float(np.mean(mass)), "queries": len(rows), "gain": gain, "detail": OK}}
 
 
-def added(name, query, d, width, offset):
+def added(name, query, d, width, offset, n=N, **more):
     """offset None: the first token."""
     e = spec(d_model=d)
-    x = np.array([[float(v) for v in sinusoid(e, p)] for p in range(N)])
+    x = np.array([[float(v) for v in sinusoid(e, p)] for p in range(n)])
     omega = [10000 ** (-2 * i / d) for i in range(d // 2)]
     w_q, w_k = np.zeros((d, width)), np.zeros((d, width))
     for f in range(width // 2):
@@ -46,8 +46,8 @@ def added(name, query, d, width, offset):
         else:
             w_q[at, at] = rotation(offset * omega[f]).T  # PE(p + offset) = M.PE(p)
     scores = (x @ w_q) @ (x @ w_k).T / np.sqrt(width)
-    targets = [0 if offset is None else i + offset for i in range(N)]
-    case("head/" + name, "GET /v1/head?" + query + "&dtype=float64", reply(e, w_q, w_k, scores, targets), 1e-9)
+    targets = [0 if offset is None else i + offset for i in range(n)]
+    case("head/" + name, "GET /v1/head?" + query + "&dtype=float64", {**reply(e, w_q, w_k, scores, targets), **more}, 1e-9)
 
 
 def turned(name, query, offset):
@@ -81,5 +81,6 @@ if __name__ == "__main__":
         turned(f"rotary_back_{k}", f"type=rope&layout=halves&head_dim=6&goal.attend=-{k}", -k)
     added("narrow", "type=sinusoidal&d_model=64&width=8&goal.attend=-1", 64, 8, -1)
     added("first", "type=sinusoidal&d_model=64&goal=first", 64, 64, None)
+    added("lengths", "type=sinusoidal&d_model=8&goal.attend=-1&positions.lengths=5", 8, 8, -1, 5, positions=list(range(5)))
     turned("rotary_first", "type=rope&layout=halves&head_dim=6&goal.attend=first", None)
     none()

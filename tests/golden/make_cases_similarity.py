@@ -7,6 +7,7 @@ Run it in this folder: /usr/bin/python3 make_cases_similarity.py. The result is 
 import numpy as np
 from mpmath import cos, mpf, sin
 
+import make_cases_sinusoidal_nd as nd
 from make_cases import LINE, case, sinusoid, spec, tensor
 from make_random import WORD, of_words, philox
 
@@ -55,6 +56,11 @@ def similarities():
     points = [[f(mpf(p) * mpf(10000) ** (-mpf(i) / 3)) for f in (cos, sin) for i in range(3)] for p in range(4)]
     x = np.array(points, float)
     similarity("rotary", "type=rope&layout=halves&head_dim=6&positions=0:4", ROPE, x @ x.T)
+    image, at = nd.spec(8, "mae", cls_rows=1), [[-1, -1]] + nd.cells(2, 2)
+    x = np.array(nd.rows(image, at, "float64"))
+    reply = {"encoding": image, "positions": at, "gram": tensor(x @ x.T)}
+    case("similarity/nd_cls", "GET /v1/similarity?type=sinusoidal_nd&combine=mae&d_model=8&cls_rows=1&positions.grid=2,2", reply, SINGLE,
+         None, (), "the tokens of encode: the class token first")
     rng = np.random.default_rng(5)
     w_q, w_k = (np.round(rng.normal(size=(6, 3)) * 8) / 8 for _ in range(2))
     x = vectors(e, range(2, 6))
@@ -75,7 +81,8 @@ def scorecard(name, query, e, x, longer, far, **more):
     closest = min(pairs)
     norms, steps = np.linalg.norm(x, axis=1), np.linalg.norm(np.diff(x, axis=0), axis=1)
     change = float(np.abs(x - longer).max())
-    reply = {"encoding": e, **({"wavelengths": more["wavelengths"]} if "wavelengths" in more else {}),
+    beside = {key: more[key] for key in ("positions", "wavelengths") if key in more}
+    reply = {"encoding": e, **beside,
              "unique": {"holds": bool(closest[0] > 0), "closest": closest[0], "indices": list(closest[1:])},
              "bounded": {"holds": more.get("bounded", True), "largest": np.abs(x).max(),
                          "largest_far": np.abs(x if far is None else far).max()},
@@ -91,6 +98,9 @@ def scorecards():
     waves = [float(2 * np.pi * 10000 ** (i / 3)) for i in range(3)]
     x, far = vectors(e, range(5)), vectors(e, range(0, 50, 10))
     scorecard("sinusoidal", "GET /v1/properties?type=sinusoidal&d_model=6&positions=0:5", e, x, x, far, wavelengths=waves)
+    at = [0, 1, 2, 0, 1]
+    x = vectors(e, at)
+    scorecard("lengths", "GET /v1/properties?type=sinusoidal&d_model=6&positions.lengths=3,2", e, x, x, far, wavelengths=waves, positions=at)
     x = np.repeat(np.arange(4)[:, None] / 4, 2, 1)
     scorecard("naive_normalized", "GET /v1/properties?type=naive&d_model=2&form=normalized&positions=0:4",
               {"type": "naive", "d_model": 2, "form": "normalized", "seq_len": 4}, x, x / 2, x * 10, bounded=False)

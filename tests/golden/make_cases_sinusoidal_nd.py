@@ -128,6 +128,11 @@ def choices():
          {"encoding": e, "vectors": tensor(rows(spec(8, "timm_interleaved"), [[1, 2]]))})
     far = [[2**53, -2**53 + 1], [123456789012, 0.1]]
     nd("far", "combine=timm&d_model=16&positions=" + json.dumps(far, separators=(",", ":")), spec(16, "timm"), far, False)
+    line = [[p] for p in (-1, -1, 0, 1, 2)]
+    e = spec(4, "mae", n_axes=1, cls_rows=2)
+    case("encode/nd_cls_line", "GET /v1/encode?type=sinusoidal_nd&combine=mae&d_model=4&n_axes=1&cls_rows=2&positions.grid=3",
+         {"encoding": e, "positions": sum(line, []), "vectors": tensor(rows(e, line))}, 0, None, (),
+         "a grid of one axis has its class tokens as one of two has")
     near = [[-1, -1], [-1, 0]]
     nd("minus_one", "combine=mae&d_model=4&positions=[[-1,-1],[-1,0]]", spec(4, "mae"), near, False,
        source="without cls_rows -1 is a coordinate like others")
