@@ -225,7 +225,7 @@ int pe_positions_lead(struct pe_arena *arena, const struct pe_plan *plan, struct
     }
     struct pe_tensor list;
     if (pe_tensor_alloc(arena, &list, PE_DTYPE_F64, 2, (size_t[2]){lead + positions->length, axes}, err)) {
-        return pe_error_at(err, "positions");
+        return err->code;
     }
     double *values = list.data;
     for (size_t i = 0; i < lead * axes; i++) {

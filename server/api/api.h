@@ -104,7 +104,11 @@ int task_plan_embeddings(struct task *task, struct pe_plan **plan, struct pe_spe
 int task_positions_shape(const struct pe_positions *positions, size_t *dim);
 /* Positions that a rule made, into the result: a VIEW. Others the caller knows. */
 void task_echo_positions(struct task *task, const char *name, const struct pe_positions *positions);
-/* `positions` as the encoding has them: rows of its coordinates, class tokens before a grid; and echoed. */
+/* The same of those that a request's field `name` gave, with the class tokens that the encoding (NULL: none)
+ * has before a grid. */
+int task_place(struct task *task, const struct pe_plan *plan, const char *name,
+               struct pe_positions *positions, struct pe_error *err);
+/* The same of the field positions, which become rows of the encoding's coordinates. */
 int task_positions(struct task *task, const struct pe_plan *plan, struct pe_positions *positions,
                    struct pe_error *err);
 /* Is this tensor wanted? `by_default` where the request has no `return`. */

@@ -46,11 +46,8 @@ static int apply_open(struct task *task, struct pe_error *err) {
     if (task_plan_embeddings(task, &plan, &request->encoding, x, err)) {
         return err->code;
     }
-    if (placed && pe_positions_lead(task->arena, plan, &request->positions, err)) {
+    if (placed && task_place(task, plan, "positions", &request->positions, err)) {
         return err->code;
-    }
-    if (placed) {
-        task_echo_positions(task, "positions", &request->positions);
     }
     if (task_facts(task, plan, err)) {
         return err->code;

@@ -127,11 +127,9 @@ static int attention_open(struct task *task, struct pe_error *err) {
     if (make_plan(task, request, &plan, err) || (request->mask && api_mask_make(request->mask, &mask, err))) {
         return err->code;
     }
-    if (queries) {
-        task_echo_positions(task, "query_positions", &request->query_positions);
-    }
-    if (keys) {
-        task_echo_positions(task, "key_positions", &request->key_positions);
+    if ((queries && task_place(task, plan, "query_positions", &request->query_positions, err)) ||
+        (keys && task_place(task, plan, "key_positions", &request->key_positions, err))) {
+        return err->code;
     }
     struct pe_attention_args args = {
         .size = sizeof args,

@@ -295,6 +295,9 @@ static int block_open(struct task *task, struct pe_error *err) {
         return err->code;
     }
     args.mask = request->mask ? &mask : NULL;
+    if (plan && args.positions && pe_positions_lead(task->arena, plan, &request->positions, err)) {
+        return pe_error_at(err, "positions");
+    }
     struct pe_block_result made;
     if (pe_block_open(task->arena, &task->work, &made, &args, err) || echo_facts(task, &made, err) ||
         echo_names(task, &args, &made, table, err)) {

@@ -224,7 +224,7 @@ static int plan_open(struct task *task, struct pe_plan **plan, struct check_requ
     }
     pe_positions_suit(*plan, &request->positions);
     if (pe_positions_lead(task->arena, *plan, &request->positions, err)) {
-        return err->code;
+        return pe_error_at(err, "positions");
     }
     return rotary ? task_facts(task, *plan, err) : PE_OK;
 }

@@ -239,14 +239,19 @@ void task_echo_positions(struct task *task, const char *name, const struct pe_po
     }
 }
 
+int task_place(struct task *task, const struct pe_plan *plan, const char *name,
+               struct pe_positions *positions, struct pe_error *err) {
+    if (plan && pe_positions_lead(task->arena, plan, positions, err)) {
+        return pe_error_at(err, name);
+    }
+    task_echo_positions(task, name, positions);
+    return PE_OK;
+}
+
 int task_positions(struct task *task, const struct pe_plan *plan, struct pe_positions *positions,
                    struct pe_error *err) {
     pe_positions_suit(plan, positions);
-    if (pe_positions_lead(task->arena, plan, positions, err)) {
-        return err->code;
-    }
-    task_echo_positions(task, "positions", positions);
-    return PE_OK;
+    return task_place(task, plan, "positions", positions, err);
 }
 
 int task_number(struct task *task, const char *name, double value, struct pe_error *err) {

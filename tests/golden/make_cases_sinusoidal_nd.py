@@ -11,6 +11,7 @@ import numpy as np
 from mpmath import cos, mpf, pi, sin
 
 from make_cases import F32, added, case, single, tensor
+from make_cases_ops import softmax
 
 USUAL = {"mae": ("last_axis_first", "halves"), "timm": ("first_axis_first", "kinds"),
          "timm_interleaved": ("first_axis_first", "halves"), "detr": ("first_axis_first", "interleaved"),
@@ -157,6 +158,11 @@ def images():
         np.vectorize(single)(added(tokens, 1, rows(e, at), F32)))}, 0,
         {"encoding": {"type": "sinusoidal_nd", "combine": "mae", "cls_rows": 1}, "embeddings": tokens.tolist(),
          "positions": {"grid": [2, 3]}}, (), "ViTMAE adds the same to patches and class token")
+    x = tokens / 8 + np.array(rows(e, at))
+    case("attention/nd_cls", "POST /v1/attention", {"encoding": e, "query_positions": at, "key_positions": at,
+                                                    "weights": tensor(softmax(x @ x.T / 2, True))}, 1e-6,
+         {"encoding": {"type": "sinusoidal_nd", "combine": "mae", "cls_rows": 1}, "embeddings": (tokens / 8).tolist(),
+          "query_positions": {"grid": [2, 3]}, "key_positions": {"grid": [2, 3]}}, (), "the class token stands before the patches")
 
 
 if __name__ == "__main__":

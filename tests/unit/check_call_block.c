@@ -315,6 +315,25 @@ START_TEST(d_model_is_the_encodings_first) {
 }
 END_TEST
 
+/* Before a grid stands the class token, as in encode. */
+START_TEST(class_tokens_before_a_grid) {
+#define IMAGE                                                                                                \
+    "GET /v1/block?type=sinusoidal_nd&combine=mae&cls_rows=1&tokens=a,b,c&width=4&weights_seed=1"            \
+    "&return=output&positions"
+    struct call_try grid = {.request = IMAGE ".grid=1,2"}, list = {.request = IMAGE "=[[-1,-1],[0,0],[0,1]]"};
+    call_try(&ground, &grid);
+    call_try(&ground, &list);
+    ck_assert_msg(grid.status == 200 && list.status == 200, "%s\n%s", grid.reply, list.reply);
+    json_t *told = json_loads("[[-1.0,-1.0],[0.0,0.0],[0.0,1.0]]", 0, NULL);
+    ck_assert_msg(json_equal(json_object_get(grid.json, "positions"), told), "%s", grid.reply);
+    ck_assert_msg(json_equal(json_object_get(grid.json, "output"), json_object_get(list.json, "output")),
+                  "%s\n%s", grid.reply, list.reply);
+    json_decref(told);
+    call_try_close(&grid);
+    call_try_close(&list);
+}
+END_TEST
+
 Suite *call_block_suite(void) {
     Suite *suite = suite_create("call_block");
     TCase *tests = tcase_create("call_block");
@@ -328,5 +347,6 @@ Suite *call_block_suite(void) {
     tcase_add_test(tests, threads_change_nothing);
     tcase_add_test(tests, tags_follow_the_request);
     tcase_add_test(tests, d_model_is_the_encodings_first);
+    tcase_add_test(tests, class_tokens_before_a_grid);
     return suite;
 }
