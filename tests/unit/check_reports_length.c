@@ -109,6 +109,54 @@ START_TEST(rotary_embedding_torch_cache_8192) {
 }
 END_TEST
 
+#define BIAS "GET /v1/bias?type=alibi&heads=1&key_positions=0:200000"
+
+/* Body of `n` equal queries and keys whose values are 1 for the first and 0 for all others. */
+static char *many_tokens(size_t n) {
+    size_t size = 8 * n + 300, at;
+    char *body = malloc(size);
+    at = (size_t)snprintf(body, size, "{\"encoding\":\"alibi\",\"mask\":\"causal\"");
+    for (size_t i = 0; i < 3; i++) {
+        at += (size_t)snprintf(body + at, size - at, ",\"%c\":{\"shape\":[%zu,1],\"data\":[%d", "qkv"[i], n,
+                               i == 2);
+        for (size_t t = 1; t < n; t++) {
+            at += (size_t)snprintf(body + at, size - at, ",0");
+        }
+        at += (size_t)snprintf(body + at, size - at, "]}");
+    }
+    snprintf(body + at, size - at, "}");
+    return body;
+}
+
+/* 720 GB for the bias of 200,000 tokens. Nothing of the size [Tq, Tk] is made but what a reply holds, and that is
+ * refused before memory is taken; the rows that are needed can be had alone. With slope m and products of 0 the first
+ * key has a share of e^-mi of the sum over the i + 1 keys seen. */
+START_TEST(open_sora_70_no_matrix_of_all_pairs) {
+    enum { TOKENS = 3000 };
+    struct call_try all = {.request = BIAS "&query_positions=0:200000"};
+    call_try(&report_ground, &all);
+    ck_assert_msg(all.status == 413 && strcmp(call_try_text(&all, "option"), "stream_bytes") == 0, "%s",
+                  all.reply);
+    call_try_close(&all);
+    struct report_tensor row = report_tensor(BIAS "&query_positions=199999&format=raw", NULL, "bias");
+    ck_assert_uint_eq(row.n, 200000);
+    ck_assert(row.values[0] == -199999 * 0x1p-8 && row.values[199999] == 0);
+    report_ground.config.expanded_bytes = TOKENS * TOKENS; /* a quarter of the float32 weights */
+    char *body = many_tokens(TOKENS);
+    struct call_try weights = {.request = "POST /v1/attention?format=raw", .body = body};
+    call_try(&report_ground, &weights);
+    ck_assert_msg(weights.status == 413, "%s", weights.reply);
+    call_try_close(&weights);
+    struct report_tensor got = report_tensor("POST /v1/attention?format=raw&return=output", body, "output");
+    ck_assert_uint_eq(got.n, TOKENS);
+    for (size_t i = 0; i < TOKENS; i++) {
+        double m = 0x1p-8, wanted = exp(-m * (double)i) * expm1(-m) / expm1(-m * (double)(i + 1));
+        ck_assert_double_eq_tol(got.values[i], wanted, 1e-6 * wanted);
+    }
+    free(body);
+}
+END_TEST
+
 Suite *reports_length_suite(void) {
     Suite *suite = suite_create("reports_length");
     TCase *tests = tcase_create("length");
@@ -120,5 +168,6 @@ Suite *reports_length_suite(void) {
     tcase_add_test(tests, pytorch_183636_the_ends_of_the_table);
     tcase_add_test(tests, onnxruntime_27597_28205_negative_positions_of_sinusoids);
     tcase_add_test(tests, rotary_embedding_torch_cache_8192);
+    tcase_add_test(tests, open_sora_70_no_matrix_of_all_pairs);
     return suite;
 }
