@@ -124,7 +124,10 @@ struct pe_encoding {
      * `axes`. NULL: vectors are of one coordinate. */
     void (*encode_axes)(const struct pe_plan_view *view, const double *positions, size_t n,
                         enum pe_dtype dtype, void *out);
-    /* May its vectors be shifted? The path is a parameter's. NULL: they may. */
+    /* Are its vectors not to be shifted, as their positions have several coordinates, and the map is that of a
+     * distance along one? */
+    bool unshifted;
+    /* May these vectors be shifted? The path is a parameter's. NULL: they may. */
     int (*admit_shift)(const struct pe_plan_view *view, struct pe_error *err);
     /* The map PE(p) -> PE(p + distance) of pair i as M [2, 2] row-major acting on the pair's two values in
      * column order; `columns` receives the two columns of the pair. Exact for any real distance, infinite

@@ -68,7 +68,8 @@ unsigned pe_encoding_abilities(const struct pe_encoding_info *info) {
     const struct pe_encoding *row = pe_encoding_row(info);
     unsigned can = PE_CAN_ATTENTION; /* every family has its place in attention; `none` is the control */
     if (row->encode) {
-        can |= PE_CAN_ENCODE | PE_CAN_SHIFT; /* without the exact map the best linear one is fitted */
+        can |= PE_CAN_ENCODE;
+        can |= row->unshifted ? 0 : PE_CAN_SHIFT; /* without the exact map the best linear one is fitted */
     }
     if (row->angles) {
         can |= PE_CAN_ENCODE;

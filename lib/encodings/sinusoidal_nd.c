@@ -337,6 +337,7 @@ const struct pe_encoding pe_sinusoidal_nd = {
     .axes = axes,
     .grid_size = grid_size,
     .lead = lead,
+    .unshifted = true,
     .encode = encode,
     .encode_axes = encode,
     .row_cost_ns = row_cost_ns,

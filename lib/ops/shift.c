@@ -187,6 +187,10 @@ static int args_check(const struct pe_shift_args *args, struct pe_error *err) {
     if (!row->encode) {
         return pe_encoding_unsupported(row, "makes no vectors that could be shifted", err);
     }
+    if (row->unshifted) {
+        return pe_encoding_unsupported(
+            row, "has positions of several coordinates, and a shift is by a distance along one", err);
+    }
     if (row->admit_shift && row->admit_shift(pe_plan_view(args->plan), err)) {
         return pe_error_at(err, "encoding");
     }

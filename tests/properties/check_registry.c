@@ -398,6 +398,26 @@ START_TEST(exact_shifts_are_exact) {
 }
 END_TEST
 
+/* What the catalogue says can be shifted is, in some variant, and what it says cannot be is refused. */
+START_TEST(who_can_shift_is_shifted) {
+    const struct pe_encoding_info *info = pe_encoding_at((size_t)_i);
+    bool can_shift = pe_encoding_abilities(info) & PE_CAN_SHIFT;
+    int shifted = 0, refused = 0;
+    for (int i = 0; i < n_variants; i++) {
+        if (variants[i].info != info) {
+            continue;
+        }
+        struct call_try try = call_of("GET /v1/shift", &variants[i], "&distance=1", NULL);
+        const char *field = json_string_value(json_object_get(try.json, "field"));
+        shifted += try.status == 200;
+        refused += field && strcmp(field, "encoding.type") == 0;
+        call_end(&try);
+    }
+    ck_assert_msg(can_shift ? shifted && !refused : refused && !shifted, "%s: %d shifted, %d refused",
+                  info->type, shifted, refused);
+}
+END_TEST
+
 Suite *registry_suite(void) {
     Suite *suite = suite_create("registry");
     TCase *each = tcase_create("every variant");
@@ -411,5 +431,6 @@ Suite *registry_suite(void) {
     tcase_add_loop_test(each, nothing_gives_nothing, 0, n_variants);
     tcase_add_loop_test(each, echo_binds_back, 0, n_variants);
     tcase_add_loop_test(each, exact_shifts_are_exact, 0, n_variants);
+    tcase_add_loop_test(each, who_can_shift_is_shifted, 0, (int)pe_encoding_count());
     return suite;
 }
