@@ -175,6 +175,11 @@ static double custom_reach(const struct pe_plan_view *view, const struct pe_rela
     return *(const double *)view->data;
 }
 
+static double custom_cost_ns(const struct pe_plan_view *view) {
+    (void)view;
+    return 4;
+}
+
 const struct pe_encoding pe_custom = {
     .info =
         {
@@ -198,4 +203,5 @@ const struct pe_encoding pe_custom = {
     .bias = custom_bias,
     .stationary = custom_stationary,
     .reach = custom_reach,
+    .row_cost_ns = custom_cost_ns,
 };

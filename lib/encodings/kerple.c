@@ -126,6 +126,11 @@ static double kerple_reach(const struct pe_plan_view *view, const struct pe_rela
     return -kernel(view->params, plan->most_p, plan->most_a, fmax(relation->distance, 1));
 }
 
+static double kerple_cost_ns(const struct pe_plan_view *view) {
+    (void)view;
+    return 9; /* a power or a logarithm */
+}
+
 const struct pe_encoding pe_kerple = {
     .info =
         {
@@ -147,4 +152,5 @@ const struct pe_encoding pe_kerple = {
     .bias = kerple_bias,
     .stationary = kerple_stationary,
     .reach = kerple_reach,
+    .row_cost_ns = kerple_cost_ns,
 };

@@ -172,6 +172,11 @@ static double t5_scale(const struct pe_plan_view *view, double usual) {
     return 1;
 }
 
+static double t5_cost_ns(const struct pe_plan_view *view) {
+    const struct t5 *t5 = view->params;
+    return t5->table.tensor ? 5 : 13;
+}
+
 const struct pe_encoding pe_t5 = {
     .info =
         {
@@ -195,4 +200,5 @@ const struct pe_encoding pe_t5 = {
     .stationary = t5_stationary,
     .reach = t5_reach,
     .scale = t5_scale,
+    .row_cost_ns = t5_cost_ns,
 };

@@ -10,7 +10,8 @@
  * waited for.
  *
  * What is not asked for, or has to be rounded, is there for one block at a time: weights for the output alone
- * take a few blocks, not [H, Tq, Tk].
+ * take a few blocks, not [H, Tq, Tk]. The blocks are the same ones either way, and so are the bits, which of a
+ * BLAS may depend on how many rows there are.
  */
 #include "ops/attention.h"
 
@@ -18,7 +19,6 @@
 
 #define BLOCK_ITEMS ((size_t)1 << 18) /* of weights: 1 MiB as float32 */
 #define ROWS_LEAST  ((size_t)128)
-#define ROWS_LOCAL  ((size_t)16)       /* at least so many, where the weights are no result */
 #define LANES_BYTES ((size_t)32 << 20) /* of all lanes, where one is not more */
 #define LANES_MOST  ((size_t)64)
 #define PART_ITEMS  ((size_t)1 << 14) /* of weights, put together from small heads */
@@ -29,13 +29,13 @@ static size_t quotient_up(size_t a, size_t b) {
 }
 
 /* Rows of a block, of which a head has so many weights. */
-static size_t block_rows(const struct pe_attention *a, size_t head, bool kept) {
-    size_t row = a->keys ? a->keys : 1, least = kept ? ROWS_LEAST : ROWS_LOCAL, rows = BLOCK_ITEMS / row;
-    return head <= BLOCK_ITEMS ? a->queries : rows > least ? rows : least;
+static size_t block_rows(const struct pe_attention *a, size_t head) {
+    size_t rows = BLOCK_ITEMS / (a->keys ? a->keys : 1);
+    return head <= BLOCK_ITEMS ? a->queries : rows > ROWS_LEAST ? rows : ROWS_LEAST;
 }
 
 /* How the work is cut; PE_ERR_LIMIT where nobody could count it. */
-static int parts_cut(struct pe_arena *arena, struct pe_attention *a, bool kept, struct pe_error *err) {
+static int parts_cut(struct pe_arena *arena, struct pe_attention *a, struct pe_error *err) {
     const size_t sizes[5] = {a->queries, a->keys ? a->keys : 1, sizeof(double), a->batch, a->heads};
     size_t head = sizes[0] * sizes[1], all;
     if (!pe_size_product(sizes, 3, &all) || !pe_size_product(sizes, 5, &all)) {
@@ -43,7 +43,7 @@ static int parts_cut(struct pe_arena *arena, struct pe_attention *a, bool kept, 
     }
     a->unit_heads = a->projects ? a->heads / a->key_heads : 1;
     a->units = a->batch * (a->heads / a->unit_heads);
-    a->block_rows = block_rows(a, head, kept);
+    a->block_rows = block_rows(a, head);
     a->blocks = a->queries ? quotient_up(a->queries, a->block_rows) : 0;
     a->blocks = a->projects && a->blocks ? 1 : a->blocks;
     a->part_units = 1;
@@ -198,9 +198,8 @@ int pe_attention_open(struct pe_arena *arena, struct pe_work *work, struct pe_at
         return err->code;
     }
     unsigned outputs = args.outputs ? args.outputs : PE_ATTENTION_WEIGHTS;
-    if (parts_cut(arena, a, outputs & PE_ATTENTION_WEIGHTS, err) ||
-        results_open(arena, a, result, outputs, err) || lanes_open(arena, a, err) ||
-        (a->relative && pe_relative_prepare(arena, a->relative, err))) {
+    if (parts_cut(arena, a, err) || results_open(arena, a, result, outputs, err) ||
+        lanes_open(arena, a, err) || (a->relative && pe_relative_prepare(arena, a->relative, err))) {
         *result = (struct pe_attention_result){0};
         return err->code;
     }

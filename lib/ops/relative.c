@@ -194,9 +194,23 @@ double pe_relative_cost_ns(const struct pe_relative *relative) {
     return ADD_NS + relative->made_ns * fmin(share, 1);
 }
 
+static int heads_make(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err) {
+    const struct pe_relative_heads *heads = &relative->heads;
+    double *out = pe_arena_array(arena, heads->n, PE_HEAD_NUMBERS * sizeof *out, err);
+    for (size_t h = 0; out && h < heads->n && !pe_error_poll(err); h++) {
+        relative->row->head_numbers(relative->view, head_of(relative, h), heads->model,
+                                    out + h * PE_HEAD_NUMBERS);
+    }
+    relative->of_heads = out;
+    return err->code;
+}
+
 int pe_relative_prepare(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err) {
     const struct pe_encoding *row = relative->row;
     size_t item = pe_dtype_size(relative->real), n = relative->relation.n_key_positions;
+    if (row->head_numbers && heads_make(arena, relative, err)) {
+        return err->code;
+    }
     if (!row->key_vectors) {
         return PE_OK;
     }
@@ -241,6 +255,7 @@ static struct pe_pair_row row_of(const struct piece *piece, size_t t) {
         .query = relation->query_positions[tile->b * relative->query_batch + tile->first_query + t],
         .keys = relation->key_positions + tile->b * relative->key_batch + piece->first,
         .n = piece->n,
+        .of_head = relative->of_heads ? relative->of_heads + tile->h * PE_HEAD_NUMBERS : NULL,
     };
 }
 

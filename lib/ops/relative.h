@@ -25,6 +25,7 @@ struct pe_relative {
     struct pe_relative_heads heads;
     enum pe_dtype real;
     size_t query_batch, key_batch; /* positions from one sequence to the next; 0 = shared */
+    const double *of_heads;        /* [heads.n, PE_HEAD_NUMBERS], or NULL */
     const unsigned char *key_vectors;
     size_t key_width, scratch_bytes;
     bool stepped;   /* biases are of distances, and these go in steps */

@@ -122,7 +122,7 @@ START_TEST(a_result_takes_little_beside_itself) {
 }
 END_TEST
 
-/* However the rows are cut: the head of 700 rows is cut at others when the weights are kept. */
+/* 700 rows are several blocks, which are cut by sizes and not by what is asked for. */
 START_TEST(the_output_has_the_same_bits_with_the_weights) {
     enum { N = 700, ITEMS = HEADS * N * WIDTH };
     static const enum pe_dtype dtypes[][2] = {
