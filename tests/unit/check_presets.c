@@ -95,6 +95,32 @@ START_TEST(the_file_is_what_is_served) {
 }
 END_TEST
 
+/* Names that are promised: they stay, whatever else there is. */
+START_TEST(names_of_models_stay) {
+    static const char *const names[] = {"attention-is-all-you-need",
+                                        "bert-base",
+                                        "roberta-base",
+                                        "gpt2",
+                                        "opt",
+                                        "whisper-base",
+                                        "vit-mae-base",
+                                        "t5-small",
+                                        "bloom",
+                                        "mpt-7b",
+                                        "llama-2-7b",
+                                        "llama-3.1-8b",
+                                        "llama-3.2-1b",
+                                        "qwen2.5-7b",
+                                        "phi-3-mini-128k",
+                                        "gpt-oss-20b",
+                                        "swin-tiny",
+                                        "deberta-v3-base"};
+    for (size_t i = 0; i < PE_COUNT(names); i++) {
+        ck_assert_msg(presets_find(ground.presets, names[i]) != NULL, "%s is no preset", names[i]);
+    }
+}
+END_TEST
+
 /* What a preset still needs, asked of its rows: its width, or a table. */
 static const struct pe_field *needed(const struct pe_encoding_info *info, unsigned flag, enum pe_kind kind) {
     for (size_t i = 0; i < info->n_fields; i++) {
@@ -342,6 +368,7 @@ Suite *presets_suite(void) {
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, in_and_outside_of_the_guard);
     tcase_add_test(tests, the_file_is_what_is_served);
+    tcase_add_test(tests, names_of_models_stay);
     tcase_add_test(tests, every_preset_is_of_use);
     tcase_add_test(tests, presets_name_the_table_they_need);
     tcase_add_test(tests, presets_may_be_changed);
