@@ -112,7 +112,8 @@ static double alibi_reach(const struct pe_plan_view *view, const struct pe_relat
     return alibi->form == FORM_CAUSAL_KEY ? relation->furthest_key : relation->distance;
 }
 
-static double alibi_cost_ns(const struct pe_plan_view *view) {
+static double alibi_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     (void)view;
     return 1;
 }

@@ -175,7 +175,8 @@ static double custom_reach(const struct pe_plan_view *view, const struct pe_rela
     return *(const double *)view->data;
 }
 
-static double custom_cost_ns(const struct pe_plan_view *view) {
+static double custom_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     (void)view;
     return 4;
 }

@@ -126,7 +126,8 @@ static double kerple_reach(const struct pe_plan_view *view, const struct pe_rela
     return -kernel(view->params, plan->most_p, plan->most_a, fmax(relation->distance, 1));
 }
 
-static double kerple_cost_ns(const struct pe_plan_view *view) {
+static double kerple_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     (void)view;
     return 9; /* a power or a logarithm */
 }

@@ -135,7 +135,8 @@ static double swin_reach(const struct pe_plan_view *view, const struct pe_relati
     return ((const struct plan *)view->data)->largest;
 }
 
-static double swin_cost_ns(const struct pe_plan_view *view) {
+static double swin_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     (void)view;
     return 6;
 }

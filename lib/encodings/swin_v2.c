@@ -369,7 +369,8 @@ static double swin_scale(const struct pe_plan_view *view, double usual) {
     return 1;
 }
 
-static double swin_v2_cost_ns(const struct pe_plan_view *view) {
+static double swin_v2_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     (void)view;
     return 4; /* its table is made with the plan */
 }

@@ -172,7 +172,8 @@ static double t5_scale(const struct pe_plan_view *view, double usual) {
     return 1;
 }
 
-static double t5_cost_ns(const struct pe_plan_view *view) {
+static double t5_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
+    (void)dtype;
     const struct t5 *t5 = view->params;
     return t5->table.tensor ? 5 : 13;
 }
