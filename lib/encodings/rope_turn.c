@@ -160,7 +160,7 @@ int pe_rope_n_axes(const struct pe_plan_view *view) {
 
 size_t pe_rope_grid_size(const struct pe_plan_view *view, int axis) {
     const struct rope_axes *axes = ((const struct rope *)view->params)->rope_axes;
-    return axes && axes->grid.n ? (size_t)axes->grid.v[axis] : 0;
+    return axes && (size_t)axis < axes->grid.n ? (size_t)axes->grid.v[axis] : 0;
 }
 
 /* ---- Angles -------------------------------------------------------------------------------------------- */

@@ -163,6 +163,29 @@ bool pe_encoding_below(const struct pe_plan *plan, const struct pe_positions *po
     return row->fits(pe_plan_view(plan), positions, PE_DTYPE_F64, limit, &over) == PE_OK;
 }
 
+/* A grid beyond that which the encoding was told has height and width in the other order, as likely as not. A
+ * part of it is none the less one. Its last position is its last cell. */
+static int grid_check(const struct pe_plan *plan, const struct pe_positions *positions, const char *field,
+                      struct pe_error *err) {
+    const struct pe_encoding *row = pe_plan_row(plan);
+    struct pe_tensor got = {.rank = positions->axes}, told = got;
+    char shapes[2][100];
+    bool fits = true;
+    if (!positions->of_grid || !row->grid_size || positions->length == 0 || got.rank > PE_MAX_RANK) {
+        return PE_OK;
+    }
+    const double *last = positions->list + (positions->length - 1) * (size_t)positions->axes;
+    for (int axis = 0; axis < got.rank; axis++) {
+        got.dim[axis] = (size_t)last[axis] + 1;
+        told.dim[axis] = row->grid_size(pe_plan_view(plan), axis);
+        fits = fits && (told.dim[axis] == 0 || got.dim[axis] <= told.dim[axis]);
+    }
+    return fits ? PE_OK
+                : pe_fail(err, PE_ERR_CONFLICT, field, "are a grid of %s, beyond the encoding's, which is %s",
+                          pe_tensor_shape_text(&got, shapes[0], sizeof shapes[0]),
+                          pe_tensor_shape_text(&told, shapes[1], sizeof shapes[1]));
+}
+
 int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                        const char *field, struct pe_error *err) {
     const struct pe_encoding *row = pe_plan_row(plan);
@@ -173,6 +196,9 @@ int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *po
     }
     if (row->admit && row->admit(view, positions, err)) {
         return pe_error_at(err, field);
+    }
+    if (grid_check(plan, positions, field, err)) {
+        return err->code;
     }
     double limit = pe_dtype_overflow(dtype);
     if (row->fits && isfinite(limit) && row->fits(view, positions, dtype, limit, err)) {

@@ -63,6 +63,24 @@ START_TEST(torchtitan_4244_images_have_the_grid_of_their_shape) {
 }
 END_TEST
 
+/* A grid that was told twice, and not the same: refused where it goes beyond. Its first rows are none the less
+ * a part of it. */
+START_TEST(torchtitan_4244_grids_told_twice_agree) {
+#define DETR "&combine=detr&normalize=true&start=1&grid=2,3"
+    report_refused(ND "3,2" DETR, NULL, "conflict", "positions", REPORT_WORDS("[3, 2]", "[2, 3]"));
+    report_refused(
+        "POST /v1/attention",
+        "{\"q\":[[1,0,0,0],[0,1,0,0]],\"k\":[[1,0,0,0],[0,1,0,0]],\"key_positions\":{\"grid\":[1,2]},"
+        "\"query_positions\":{\"grid\":[2,1]},\"encoding\":{\"type\":\"rope\",\"layout\":\"halves\","
+        "\"rope_axes\":{\"frequencies\":\"language\",\"coordinates\":\"unit\",\"grid\":[1,2]}}}",
+        "conflict", "query_positions", REPORT_WORDS("[2, 1]", "[1, 2]"));
+    struct report_tensor all = report_tensor(ND "2,3" DETR, NULL, "vectors"),
+                         part = report_tensor(ND "1,3" DETR, NULL, "vectors");
+    ck_assert_uint_eq(part.n, 24);
+    report_row(&all, 0, 0, part.values, part.n);
+}
+END_TEST
+
 /* Without coordinates nothing can tell a grid from a line, so none is guessed. */
 START_TEST(tokens_alone_are_no_grid) {
     report_refused("POST /v1/apply?type=sinusoidal_nd&combine=mae", "{\"embeddings\":[[0,0,0,0],[0,0,0,0]]}",
@@ -80,6 +98,7 @@ Suite *reports_grids_suite(void) {
     tcase_add_test(tests, transformers_41380_torchtitan_4244_rows_then_columns);
     tcase_add_test(tests, timm_2541_reverse_coord_rows_follow_tokens);
     tcase_add_test(tests, torchtitan_4244_images_have_the_grid_of_their_shape);
+    tcase_add_test(tests, torchtitan_4244_grids_told_twice_agree);
     tcase_add_test(tests, tokens_alone_are_no_grid);
     return suite;
 }
