@@ -328,6 +328,7 @@ static void products_open(const struct block *block, const struct pe_plan_view *
     pe_dtype_store(logits->real, plan->vectors + first, block->rows * d, block->vectors);
     struct pe_gemm gemm = {
         .dtype = logits->real,
+        .ordered = logits->ordered,
         .b_transposed = true,
         .m = logits->n,
         .n = block->rows,

@@ -440,6 +440,7 @@ static struct pe_bucketed bucketed_of(const struct plan *plan, const struct pe_l
     const struct pe_relation *relation = logits->relation;
     return (struct pe_bucketed){
         .real = logits->real,
+        .ordered = logits->ordered,
         .n_queries = logits->n,
         .n_keys = relation->keys,
         .width = relation->width,

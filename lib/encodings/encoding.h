@@ -76,6 +76,7 @@ struct pe_logits {
     size_t head; /* of the model */
     size_t n;    /* queries */
     enum pe_dtype real;
+    bool ordered;                                  /* products are to be so, as in pe_gemm */
     const double *query_positions, *key_positions; /* [n] and [Tk] */
     const void *q, *k;                             /* [n, d] and [Tk, d] */
     size_t q_ld, k_ld;                             /* numbers from row to row */

@@ -359,6 +359,7 @@ static size_t shaw_scratch_bytes(const struct pe_plan_view *view, const struct p
 static struct pe_band_block block_of(const struct pe_logits *logits, size_t first, size_t n) {
     return (struct pe_band_block){
         .real = logits->real,
+        .ordered = logits->ordered,
         .n_rows = logits->n,
         .n_columns = n,
         .rows = logits->query_positions,

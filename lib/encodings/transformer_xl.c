@@ -432,6 +432,7 @@ static void queries_turn(const struct term *term, struct pe_const_matrix queries
     unsigned char *out = term->scratch + term->parts.turned;
     double *angles = (double *)(void *)(term->scratch + term->parts.angles);
     struct pe_gemm gemm = {.dtype = logits->real,
+                           .ordered = logits->ordered,
                            .stop = logits->stop,
                            .b_transposed = true,
                            .m = logits->n,
@@ -456,6 +457,7 @@ static void distances_run(const struct term *term, struct pe_const_matrix querie
     if (term->xl->table.tensor) {
         const struct pe_band band = band_of(term->xl, logits->head, term->width);
         struct pe_band_block block = {.real = logits->real,
+                                      .ordered = logits->ordered,
                                       .n_rows = logits->n,
                                       .n_columns = n,
                                       .rows = logits->query_positions,
@@ -469,6 +471,7 @@ static void distances_run(const struct term *term, struct pe_const_matrix querie
     }
     struct pe_gemm gemm = {
         .dtype = logits->real,
+        .ordered = logits->ordered,
         .stop = logits->stop,
         .b_transposed = true,
         .m = logits->n,
@@ -490,6 +493,7 @@ static const unsigned char *content_run(const struct term *term, size_t first, s
         return NULL;
     }
     struct pe_gemm gemm = {.dtype = logits->real,
+                           .ordered = logits->ordered,
                            .stop = logits->stop,
                            .b_transposed = true,
                            .m = 1,

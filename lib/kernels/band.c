@@ -126,6 +126,7 @@ void pe_band_add(const struct pe_band *band, const struct pe_band_block *block,
         most = window_end(band, low, high);
         struct pe_gather gather = window_open(band, block, low, most, &rows);
         struct pe_gemm gemm = {.dtype = block->real,
+                               .ordered = block->ordered,
                                .stop = block->stop,
                                .b_transposed = true,
                                .m = block->n_rows,
@@ -154,6 +155,7 @@ void pe_band_mix(const struct pe_band *band, const struct pe_band_block *block,
         struct pe_gather gather = window_open(band, block, low, most, &rows);
         pe_gather_sum(&gather, weights, (struct pe_matrix){block->scratch, ld});
         struct pe_gemm gemm = {.dtype = block->real,
+                               .ordered = block->ordered,
                                .stop = block->stop,
                                .m = block->n_rows,
                                .n = band->width,

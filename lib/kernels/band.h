@@ -28,6 +28,7 @@ struct pe_band pe_band_transposed(const struct pe_band *band);
 /* Positions are whole numbers, at most 2^53 from zero. */
 struct pe_band_block {
     enum pe_dtype real;
+    bool ordered; /* as in pe_gemm */
     size_t n_rows, n_columns;
     const double *rows, *columns; /* positions */
     void *scratch;                /* pe_band_scratch_bytes, 64-byte aligned */

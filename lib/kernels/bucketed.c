@@ -68,6 +68,7 @@ static void multiply(const struct pe_bucketed *block, int side, struct pe_const_
     size_t skipped = (first - block->first) * block->width * pe_dtype_size(block->real);
     struct pe_gemm gemm = {
         .dtype = block->real,
+        .ordered = block->ordered,
         .b_transposed = true,
         .m = m,
         .n = n,

@@ -20,6 +20,7 @@ enum { PE_BUCKETED_QUERY, PE_BUCKETED_KEY }; /* whose products: table A, table B
 
 struct pe_bucketed {
     enum pe_dtype real; /* float32 or float64 */
+    bool ordered;       /* as in pe_gemm */
     size_t n_queries, n_keys, width;
     const double *queries, *keys; /* positions */
     struct pe_const_matrix q, k;  /* [n_queries, width], [n_keys, width] */

@@ -5,9 +5,11 @@
  * A product of the operations is one part of many, and the parts are what is spread over threads, so each
  * call must stay on its own thread: see pe_linalg_init. With one thread per call OpenBLAS gives the same
  * bits for the same operands on one machine; between kinds of processor the order of its sums differs, which
- * is why nothing that is cached by a strong tag may depend on this file.
+ * is why what is cached by a strong tag asks for products that are `ordered`.
  */
 #include "kernels/linalg.h"
+
+#include "kernels/ordered.h"
 
 #include <cblas.h>
 #include <string.h>
@@ -83,6 +85,10 @@ static void tile_run(const struct pe_gemm *g) {
 }
 
 void pe_gemm_run(const struct pe_gemm *g) {
+    if (g->ordered) {
+        pe_ordered_run(g);
+        return;
+    }
     if (gemm_is_empty(g)) {
         return;
     }

@@ -22,6 +22,7 @@ struct pe_const_matrix {
 struct pe_gemm {
     enum pe_dtype dtype;
     bool b_transposed;
+    bool ordered; /* in an order that is the same on every machine (ordered.h), float64 alone; else by BLAS */
     size_t m, n, k;
     double alpha;
     struct pe_const_matrix a, b;

@@ -31,6 +31,7 @@ static int multiply(const struct pe_projection *is, double *out, struct pe_error
             load(is->x, r * width, m * width, left);
             struct pe_gemm gemm = {
                 .dtype = PE_DTYPE_F64,
+                .ordered = true,
                 .m = m,
                 .n = n,
                 .k = width,

@@ -73,6 +73,7 @@ struct pe_attention {
     bool batched;  /* there is an axis B */
     bool split;    /* content has streams of its own: what an encoding was added to, or turned */
     bool projects; /* streams are filled during the run */
+    bool ordered;  /* products are to be so, as in pe_gemm */
     size_t batch, heads, key_heads, queries, keys, width, value_width;
     double scale;
     struct pe_stream stream[PE_STREAM_COUNT];

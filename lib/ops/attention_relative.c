@@ -175,6 +175,7 @@ static struct pe_logits logits_of(const struct pe_attention_block *block, size_t
         .head = head_of(block),
         .n = n,
         .real = a->real,
+        .ordered = a->ordered,
         .query_positions = positions + i,
         .key_positions = relation->key_positions + key_first,
         .q = q.data,

@@ -46,6 +46,7 @@ void pe_block_multiply(const struct pe_attention_block *block, enum pe_stream_na
                        unsigned char *out) {
     const struct pe_attention *a = block->a;
     struct pe_gemm gemm = {.dtype = a->real,
+                           .ordered = a->ordered,
                            .stop = a->stop,
                            .b_transposed = true,
                            .m = block->n,
@@ -81,6 +82,7 @@ static void block_softmax(const struct pe_attention_block *block, unsigned char 
 static void block_output(const struct pe_attention_block *block, const unsigned char *weights) {
     const struct pe_attention *a = block->a;
     struct pe_gemm gemm = {.dtype = a->real,
+                           .ordered = a->ordered,
                            .stop = a->stop,
                            .m = block->n,
                            .n = a->value_width,
@@ -137,6 +139,7 @@ static void block_run(const struct pe_attention_block *block) {
 static void stream_project(const struct pe_attention *a, const struct pe_stream *s, size_t b, size_t head) {
     size_t item = a->real_size;
     struct pe_gemm gemm = {.dtype = a->real,
+                           .ordered = a->ordered,
                            .stop = a->stop,
                            .m = s->rows,
                            .n = s->width,
