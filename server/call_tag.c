@@ -135,7 +135,6 @@ int call_tag_request(struct call *call) {
     if (failed) {
         return pe_fail(&call->err, PE_ERR_MEMORY, "", "no memory for the tag of the reply");
     }
-    hash = op->by_machine ? hash_text(hash, pe_linalg_name()) : hash;
     hash = hash_numbers(hash, op->fields, op->n_fields, task->request, &call->err);
     if (call->err.code) {
         return call->err.code;

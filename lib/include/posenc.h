@@ -44,7 +44,7 @@ extern "C" {
 
 /* The version of the library, and of the numbers it makes: the second changes when any output bit may. */
 #define PE_VERSION          "0.2.0"
-#define PE_NUMERICS_VERSION 2
+#define PE_NUMERICS_VERSION 3
 PE_API const char *pe_version(void);
 
 /* ---- Encodings ---------------------------------------------------------------------------------------- */
@@ -222,12 +222,6 @@ PE_API size_t pe_plan_facts(const struct pe_plan *plan, struct pe_fact *facts, s
 PE_API void pe_linalg_init(void);
 /* The BLAS in use and the processor it chose its code for, as it names them: static text. */
 PE_API const char *pe_linalg_name(void);
-
-enum pe_embedding_scale {
-    PE_EMBEDDING_SCALE_NONE = 0, /* 1 */
-    PE_EMBEDDING_SCALE_NUMBER,   /* pe_apply_args.scale */
-    PE_EMBEDDING_SCALE_SQRT_D_MODEL
-};
 
 struct pe_apply_args {
     size_t size;

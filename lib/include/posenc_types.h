@@ -214,6 +214,13 @@ enum pe_position_rule {
 /* The largest padding_idx. */
 #define PE_PADDING_IDX_MAX 2147483647
 
+/* What embeddings are multiplied by before an encoding is added. */
+enum pe_embedding_scale {
+    PE_EMBEDDING_SCALE_NONE = 0, /* 1 */
+    PE_EMBEDDING_SCALE_NUMBER,   /* a number given beside */
+    PE_EMBEDDING_SCALE_SQRT_D_MODEL
+};
+
 /* Coordinates that an encoding's position has at most. */
 #define PE_MAX_AXES 4
 

@@ -225,19 +225,8 @@ static int plan_read(const struct pe_apply_args *args, struct apply *op, struct 
 }
 
 static int scale_read(const struct pe_apply_args *args, struct apply *op, struct pe_error *err) {
-    op->scale = args->scale_mode == PE_EMBEDDING_SCALE_NUMBER ? args->scale : 1;
-    if (args->scale_mode == PE_EMBEDDING_SCALE_SQRT_D_MODEL) {
-        op->scale = sqrt((double)op->width);
-    }
-    if (!isfinite(op->scale)) {
-        return pe_fail(err, PE_ERR_NONFINITE, "embedding_scale", "got %g, allowed are finite numbers",
-                       op->scale);
-    }
-    if (fabs(op->scale) > pe_vector_limit(op->real)) {
-        return pe_fail(err, PE_ERR_RANGE, "embedding_scale", "got %g, allowed are numbers up to %g for %s",
-                       op->scale, pe_vector_limit(op->real), pe_dtype_name(op->real));
-    }
-    return PE_OK;
+    const struct pe_operand_scale scale = {args->scale_mode, args->scale};
+    return pe_operand_scale_read(&scale, op->width, op->real, &op->scale, err);
 }
 
 /* The positions of [batch, length] tokens: given, those of an image, or 0, 1, 2 ... */

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * block: opening. Sizes first, then the weights and the input, then attention, which is opened once: its
- * queries, keys and values are memory that the run fills, its mask, angles and biases are made here and
- * shared by all layers. At last the memory of each sequence.
+ * block: opening. Sizes first, then the weights and the input, then attention, at last the memory of each
+ * sequence.
  */
-#include "ops/attention_input.h"
 #include "ops/block.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #define EPS   1e-5
 #define ALIGN ((size_t)64)
@@ -24,6 +18,7 @@ static const struct defaults {
 } defaults[] = {
     [PE_BLOCK_TORCH] = {PE_BLOCK_NORM_POST, PE_BLOCK_RELU, false, false},
     [PE_BLOCK_GPT2] = {PE_BLOCK_NORM_PRE, PE_BLOCK_GELU_TANH, true, true},
+    [PE_BLOCK_NANOGPT] = {PE_BLOCK_NORM_PRE, PE_BLOCK_GELU, true, true},
 };
 
 static int choice_check(const char *field, int got, int most, struct pe_error *err) {
@@ -35,7 +30,7 @@ static int choice_check(const char *field, int got, int most, struct pe_error *e
 
 static int choices_check(const struct pe_block_args *args, struct pe_error *err) {
     const unsigned known = PE_BLOCK_WEIGHTS | PE_BLOCK_OUTPUT | PE_BLOCK_STREAM;
-    if (choice_check("naming", (int)args->naming, PE_BLOCK_GPT2, err) ||
+    if (choice_check("naming", (int)args->naming, PE_BLOCK_NANOGPT, err) ||
         choice_check("norm", (int)args->norm, PE_BLOCK_NORM_NONE, err) ||
         choice_check("activation", (int)args->activation, PE_BLOCK_RELU, err) ||
         choice_check("residual", (int)args->residual, PE_BLOCK_NO, err) ||
@@ -79,31 +74,8 @@ static void options_resolve(struct pe_block_reader *r) {
     block->norm_eps = args->norm_eps ? *args->norm_eps : EPS;
     bool by_itself = usual->final_norm || (r->names && pe_block_names_final(r->names));
     block->final_norm = args->final_norm == PE_BLOCK_DEFAULT ? by_itself : args->final_norm == PE_BLOCK_YES;
-    block->transposed = r->naming == PE_BLOCK_TORCH || !args->n_weights;
-}
-
-static enum pe_dtype wider(enum pe_dtype a, enum pe_dtype b) {
-    if (a == PE_DTYPE_NONE || a == b) {
-        return b;
-    }
-    return a == PE_DTYPE_F64 || b == PE_DTYPE_F64 ? PE_DTYPE_F64 : PE_DTYPE_F32;
-}
-
-/* By what is posted and may be used; others, as the masks that GPT-2 stores, widen nothing. */
-static void dtype_choose(const struct pe_block_reader *r) {
-    const struct pe_block_args *args = r->args;
-    struct pe_block *block = r->block;
-    enum pe_dtype widest = args->embeddings ? args->embeddings->dtype : PE_DTYPE_NONE;
-    for (size_t i = 0; i < args->n_weights; i++) {
-        if (pe_block_names_need(r, i)) {
-            widest = wider(widest, args->weights[i].tensor.dtype);
-        }
-    }
-    widest = widest ? widest : PE_DTYPE_F32;
-    block->dtype = args->dtype ? args->dtype : widest;
-    block->real = widest == PE_DTYPE_F64 || block->dtype == PE_DTYPE_F64 ? PE_DTYPE_F64 : PE_DTYPE_F32;
-    block->size = pe_dtype_size(block->dtype);
-    block->real_size = pe_dtype_size(block->real);
+    block->transposed = r->naming != PE_BLOCK_GPT2 || !args->n_weights;
+    r->causal = usual->causal;
 }
 
 /* ---- Sizes --------------------------------------------------------------------------------------------- */
@@ -145,133 +117,50 @@ static int layers_choose(struct pe_block_reader *r, struct pe_error *err) {
     return err->code;
 }
 
-/* ---- Attention ----------------------------------------------------------------------------------------- */
+/* ---- Arithmetic ---------------------------------------------------------------------------------------- */
 
-/* [B, H, T, d], cleared. */
-static int stream_open(const struct pe_block_reader *r, struct pe_tensor *out, struct pe_error *err) {
-    const struct pe_block *b = r->block;
-    *out = (struct pe_tensor){
-        .dtype = b->real, .rank = 4, .dim = {b->batch, b->heads, b->length, b->head_width}};
-    size_t n, factors[] = {b->batch, b->length, b->width};
-    if (!pe_size_product(factors, PE_COUNT(factors), &n)) {
-        n = SIZE_MAX;
-    }
-    out->data = pe_arena_array(r->arena, n, b->real_size, err);
-    return out->data ? PE_OK : pe_error_at(err, "embeddings");
+static double matrices_of(const struct pe_block *b) {
+    double d = (double)b->width, f = (double)b->d_ff;
+    return (double)b->layers * d * (4 * d + 2 * f);
 }
 
-/* Attention speaks of its own fields. */
-static int rename_path(const struct pe_error *inner, struct pe_error *err) {
-    static const char *const names[][2] = {{"query_positions", "positions"},
-                                           {"key_positions", "positions"},
-                                           {"q", "embeddings"},
-                                           {"k", "embeddings"}};
-    const struct pe_stop *stop = err->stop;
-    *err = *inner;
-    err->stop = stop;
-    for (size_t i = 0; i < PE_COUNT(names); i++) {
-        size_t n = strcspn(inner->path, ".[");
-        if (strlen(names[i][0]) == n && strncmp(inner->path, names[i][0], n) == 0) {
-            snprintf(err->path, sizeof err->path, "%s%s", names[i][1], inner->path + n);
-        }
-    }
-    return err->code;
+/* Multiplications in all products. */
+static double products_of(const struct pe_block *b) {
+    double t = (double)b->length, d = (double)b->width;
+    return (double)b->batch * t * (matrices_of(b) + (double)b->layers * 2 * t * d);
 }
 
-static int attention_read(struct pe_block_reader *r, struct pe_attention *a, struct pe_error *err) {
+/* Weights from a seed are what a GET has, whose tag promises its bits. Posted ones are multiplied in the same
+ * way as long as that costs little, so that what is small enough to look at does not depend on the machine. */
+static bool are_ordered(const struct pe_block_reader *r) {
+    return !r->names || (products_of(r->block) <= PE_BLOCK_ORDERED_PRODUCTS &&
+                         matrices_of(r->block) <= PE_BLOCK_ORDERED_WEIGHTS);
+}
+
+static enum pe_dtype wider(enum pe_dtype a, enum pe_dtype b) {
+    if (a == PE_DTYPE_NONE || a == b) {
+        return b;
+    }
+    return a == PE_DTYPE_F64 || b == PE_DTYPE_F64 ? PE_DTYPE_F64 : PE_DTYPE_F32;
+}
+
+/* By what is posted and may be used; others, as the masks that GPT-2 stores, widen nothing. */
+static void dtype_choose(const struct pe_block_reader *r) {
+    const struct pe_block_args *args = r->args;
     struct pe_block *block = r->block;
-    const struct pe_plan *plan = r->args->plan;
-    bool inside = plan && !pe_encoding_adds(pe_plan_row(plan));
-    struct pe_tensor q, k, v, mixed;
-    if (stream_open(r, &q, err) || stream_open(r, &k, err) || stream_open(r, &v, err) ||
-        stream_open(r, &mixed, err)) {
-        return err->code;
-    }
-    const struct pe_attention_mask causal = {.size = sizeof causal, .causal = true};
-    const struct pe_attention_mask *usual = defaults[r->naming].causal ? &causal : NULL;
-    const struct pe_attention_args args = {
-        .size = sizeof args,
-        .plan = inside ? plan : NULL,
-        .q = &q,
-        .k = &k,
-        .v = &v,
-        .query_positions = inside ? r->args->positions : NULL,
-        .key_positions = inside ? r->args->positions : NULL,
-        .mask = r->args->mask ? r->args->mask : usual,
-        .outputs = PE_ATTENTION_WEIGHTS | PE_ATTENTION_OUTPUT,
-        .dtype = block->real,
-    };
-    struct pe_error inner = {.stop = err->stop};
-    a->stop = err->stop;
-    if (pe_attention_read(r->arena, a, &args, &inner)) {
-        return rename_path(&inner, err);
-    }
-    block->q = q.data;
-    block->k = k.data;
-    block->v = v.data;
-    block->mixed = mixed.data;
-    a->unit_heads = 1;
-    a->output = (struct pe_attention_rows){.real = mixed.data, .width = block->head_width};
-    return PE_OK;
-}
-
-/* The dimensions without the batch, where there is none: axis 1. */
-static int dims_of(const struct pe_block *b, const size_t *full, int n, size_t *dim) {
-    int rank = 0;
-    for (int i = 0; i < n; i++) {
-        if (i != 1 || b->batched) {
-            dim[rank++] = full[i];
+    enum pe_dtype widest = args->embeddings ? args->embeddings->dtype : PE_DTYPE_NONE;
+    for (size_t i = 0; i < args->n_weights; i++) {
+        if (pe_block_names_need(r, i)) {
+            widest = wider(widest, args->weights[i].tensor.dtype);
         }
     }
-    return rank;
-}
-
-/* Attention of each layer, whose weights go to the result, or where they are not asked for (or have to be
- * rounded) to memory that all layers share. */
-static void layers_fill(struct pe_block *b, const struct pe_attention *a, const struct pe_tensor *weights,
-                        const struct pe_tensor *shared) {
-    bool wanted = weights->data, own = b->dtype == b->real;
-    size_t items = wanted ? pe_tensor_count(weights) / b->layers : 0;
-    for (size_t l = 0; l < b->layers; l++) {
-        unsigned char *out = wanted ? (unsigned char *)weights->data + l * items * b->size : NULL;
-        b->attention[l] = *a;
-        b->attention[l].dtype = b->dtype; /* what it rounds to */
-        b->attention[l].size = b->size;
-        b->attention[l].weights = (struct pe_attention_rows){.real = wanted && own ? out : shared->data,
-                                                             .out = own ? NULL : out,
-                                                             .width = b->length,
-                                                             .reused = !wanted};
-    }
-}
-
-static int weights_open(struct pe_block_reader *r, const struct pe_attention *a, struct pe_tensor *weights,
-                        struct pe_error *err) {
-    struct pe_block *b = r->block;
-    size_t full[] = {b->layers, b->batch, b->heads, b->length, b->length}, dim[5];
-    bool wanted = !r->args->outputs || (r->args->outputs & PE_BLOCK_WEIGHTS);
-    size_t shared_dim[] = {b->batch, wanted ? b->heads : 1, b->length, b->length};
-    struct pe_tensor shared = {0};
-    int rank = dims_of(b, full, 5, dim);
-    if (wanted && pe_tensor_alloc(r->arena, weights, b->dtype, rank, dim, err)) {
-        return pe_error_at(err, "return");
-    }
-    if ((!wanted || b->dtype != b->real) && pe_tensor_alloc(r->arena, &shared, b->real, 4, shared_dim, err)) {
-        return pe_error_at(err, "embeddings");
-    }
-    b->attention = pe_arena_array(r->arena, b->layers, sizeof *b->attention, err);
-    if (b->attention) {
-        layers_fill(b, a, weights, &shared);
-    }
-    return err->code;
-}
-
-static int attention_open(struct pe_block_reader *r, struct pe_block_result *result, struct pe_error *err) {
-    struct pe_attention *a = pe_arena_array(r->arena, 1, sizeof *a, err);
-    if (!a || attention_read(r, a, err) || weights_open(r, a, &result->weights, err)) {
-        return err->code;
-    }
-    result->causal = a->mask.causal;
-    return PE_OK;
+    widest = widest ? widest : PE_DTYPE_F32;
+    block->dtype = args->dtype ? args->dtype : widest;
+    block->ordered = are_ordered(r);
+    bool wide = block->ordered || widest == PE_DTYPE_F64 || block->dtype == PE_DTYPE_F64;
+    block->real = wide ? PE_DTYPE_F64 : PE_DTYPE_F32;
+    block->size = pe_dtype_size(block->dtype);
+    block->real_size = pe_dtype_size(block->real);
 }
 
 /* ---- Memory -------------------------------------------------------------------------------------------- */
@@ -280,7 +169,7 @@ static int results_open(struct pe_block_reader *r, struct pe_block_result *resul
     struct pe_block *b = r->block;
     unsigned outputs = r->args->outputs;
     size_t full[] = {b->layers + 1, b->batch, b->length, b->width}, dim[4];
-    int rank = dims_of(b, full, 4, dim);
+    int rank = pe_block_dims(b, full, 4, dim);
     if ((!outputs || (outputs & PE_BLOCK_OUTPUT)) &&
         pe_tensor_alloc(r->arena, &result->output, b->dtype, rank - 1, dim + 1, err)) {
         return pe_error_at(err, "return");
@@ -324,13 +213,14 @@ static int scratch_open(struct pe_block_reader *r, struct pe_error *err) {
     return b->scratch.relative ? PE_OK : pe_error_at(err, "encoding");
 }
 
-/* Roughly 40 operations of a product in a nanosecond, and some nanoseconds for each number between two. */
+/* Roughly 20 multiplications of a BLAS in a nanosecond, 4 of ordered products, and some nanoseconds for each
+ * number between two. */
 static double cost_ns(const struct pe_block *b) {
     double t = (double)b->length, d = (double)b->width, f = (double)b->d_ff;
-    double flops = 2 * t * d * (4 * d + 2 * f) + 4 * t * t * d;
     double other = (double)b->heads * t * t + 10 * t * f + 10 * t * d;
     double wide = b->real == PE_DTYPE_F64 ? 2 : 1;
-    return (double)b->batch * (double)b->layers * wide * (flops / 40 + other);
+    return products_of(b) / (b->ordered ? 4 : 20 / wide) +
+           (double)b->batch * (double)b->layers * wide * other;
 }
 
 /* ---- Opening ------------------------------------------------------------------------------------------- */
@@ -345,10 +235,13 @@ static int read_all(struct pe_block_reader *r, struct pe_block_result *result, s
         return err->code;
     }
     options_resolve(r);
+    if (heads_choose(r, err) || layers_choose(r, err)) {
+        return err->code;
+    }
     dtype_choose(r);
-    if (heads_choose(r, err) || layers_choose(r, err) || pe_block_input_read(r, err) ||
+    if (pe_block_input_read(r, err) ||
         (r->names ? pe_block_weights_read(r, err) : pe_block_weights_seed(r, err)) ||
-        attention_open(r, result, err) || results_open(r, result, err)) {
+        pe_block_attention_open(r, result, err) || results_open(r, result, err)) {
         return err->code;
     }
     return scratch_open(r, err);
@@ -365,6 +258,7 @@ static void facts_fill(const struct pe_block_reader *r, struct pe_block_result *
     result->activation = b->activation;
     result->residual = b->residual;
     result->final_norm = b->final_norm;
+    result->bias = !r->names || pe_block_names_biased(r->names);
     result->norm_eps = b->norm_eps;
     result->used = r->used;
 }

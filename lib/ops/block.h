@@ -44,10 +44,12 @@ struct pe_block {
     enum pe_block_norm norm;
     enum pe_block_activation activation;
     bool residual, final_norm, transposed; /* transposed: matrices are [out, in] */
+    bool ordered;                          /* products are, as in pe_gemm */
     double norm_eps;
     struct pe_block_layer *layer; /* [layers] */
     const unsigned char *final_weight, *final_bias;
-    const unsigned char *input;       /* [B, T, D] */
+    const unsigned char *input; /* [B, T, D] */
+    double input_scale;
     const unsigned char *positions;   /* what is added to it, [T, D] or [B, T, D]; NULL: nothing */
     size_t positions_batch;           /* stride; 0 where it is the same for all */
     unsigned char *q, *k, *v, *mixed; /* [B, H, T, d] */
@@ -65,6 +67,7 @@ struct pe_block_reader {
     struct pe_block *block;
     enum pe_block_naming naming;
     struct pe_block_names *names; /* which posted tensor is which; NULL without posted ones */
+    bool causal;                  /* where nothing is said of a mask */
     bool *used;                   /* [n_weights] */
 };
 
@@ -76,15 +79,25 @@ int pe_block_names_read(struct pe_block_reader *r, struct pe_error *err);
 size_t pe_block_names_layers(const struct pe_block_names *names);
 size_t pe_block_names_d_ff(const struct pe_block_reader *r);
 bool pe_block_names_final(const struct pe_block_names *names);
-/* Is tensor i one of a layer or of the final norm? */
+/* Is any bias of a layer posted? Models that are made without have none at all. */
+bool pe_block_names_biased(const struct pe_block_names *names);
+/* wte.weight, and marks it as used; NULL with an error where it is not posted. */
+const struct pe_tensor *pe_block_vocabulary(struct pe_block_reader *r, struct pe_error *err);
+/* Is tensor i one of a layer or of the final norm, or the table of the posted token ids? */
 bool pe_block_names_need(const struct pe_block_reader *r, size_t i);
 /* All tensors of all layers, posted or seeded, in the type of the arithmetic. */
 int pe_block_weights_read(struct pe_block_reader *r, struct pe_error *err);
 /* block_seed.c */
 int pe_block_weights_seed(struct pe_block_reader *r, struct pe_error *err);
+/* n numbers of the type of the arithmetic, all `value`. */
+unsigned char *pe_block_alike(const struct pe_block_reader *r, size_t n, double value, struct pe_error *err);
 /* block_input.c: B, T, D, then the vectors. */
 int pe_block_input_bind(struct pe_block_reader *r, struct pe_error *err);
 int pe_block_input_read(struct pe_block_reader *r, struct pe_error *err);
+/* block_attention.c: the attention of all layers. */
+int pe_block_attention_open(struct pe_block_reader *r, struct pe_block_result *result, struct pe_error *err);
+/* n dimensions without the batch, which is number 1, where there is none; returns how many are left. */
+int pe_block_dims(const struct pe_block *block, const size_t *full, int n, size_t *dim);
 /* A pe_work's run: sequence b. */
 void pe_block_sequence(const void *block, size_t b);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * What goes into the first layer: embeddings, or vectors of tokens, and the vectors of an absolute encoding.
+ * Numbers of tokens stand for rows of the vocabulary that is posted with a GPT's weights.
  *
  * The vector of a token is made of its text, so that a sentence can be tried without a vocabulary: the same
  * word has the same vector wherever it stands, and other words have others, nearly at right angles.
@@ -10,10 +11,12 @@
  *     value = n(words)                      n standard normal, as in the type `random`
  */
 #include "core/rng.h"
+#include "kernels/vector.h"
 #include "ops/block.h"
 
-#include <string.h>
+#include <math.h>
 
+#define CHUNK  128
 #define STREAM 1 /* the last word of the counter: 0 is that of `random`, 2 that of weights */
 
 /* ---- Sizes --------------------------------------------------------------------------------------------- */
@@ -38,38 +41,71 @@ static int tokens_bind(struct pe_block_reader *r, struct pe_error *err) {
     return PE_OK;
 }
 
-static int embeddings_bind(struct pe_block_reader *r, struct pe_error *err) {
-    const struct pe_tensor *x = r->args->embeddings;
-    struct pe_block *block = r->block;
+static int shape_fail(const struct pe_tensor *x, const char *field, const char *allowed,
+                      struct pe_error *err) {
     char shape[128];
-    if ((x->rank != 2 && x->rank != 3) || x->dim[x->rank - 1] == 0 || (x->rank == 3 && x->dim[0] == 0)) {
-        return pe_fail(err, PE_ERR_SHAPE, "embeddings",
-                       "has shape %s, allowed are [T, D] and [B, T, D] with B and D of 1 or more",
-                       pe_tensor_shape_text(x, shape, sizeof shape));
+    return pe_fail(err, PE_ERR_SHAPE, field, "has shape %s, allowed are %s",
+                   pe_tensor_shape_text(x, shape, sizeof shape), allowed);
+}
+
+/* The last axes of a posted tensor that are no tokens: 1 of embeddings, none of ids. */
+static int tensor_bind(struct pe_block_reader *r, const struct pe_tensor *x, int inner,
+                       struct pe_error *err) {
+    static const char *const allowed[] = {"[T] and [B, T] with B of 1 or more",
+                                          "[T, D] and [B, T, D] with B and D of 1 or more"};
+    struct pe_block *block = r->block;
+    int rank = x->rank - inner;
+    if ((rank != 1 && rank != 2) || (inner && x->dim[rank] == 0) || (rank == 2 && x->dim[0] == 0)) {
+        return shape_fail(x, inner ? "embeddings" : "token_ids", allowed[inner], err);
     }
-    block->batched = x->rank == 3;
+    block->batched = rank == 2;
     block->batch = block->batched ? x->dim[0] : 1;
-    block->length = x->dim[x->rank - 2];
-    block->width = x->dim[x->rank - 1];
+    block->length = x->dim[rank - 1];
+    block->width = inner ? x->dim[rank] : pe_block_width(r->args);
     if (r->args->width && r->args->width != block->width) {
-        return pe_fail(err, PE_ERR_CONFLICT, "width", "is %zu but the embeddings have D = %zu",
-                       r->args->width, block->width);
+        return pe_fail(err, PE_ERR_CONFLICT, "width", "is %zu but the %s have D = %zu", r->args->width,
+                       inner ? "embeddings" : "weights", block->width);
     }
     return PE_OK;
 }
 
+static int ids_bind(struct pe_block_reader *r, struct pe_error *err) {
+    if (r->naming == PE_BLOCK_TORCH || !r->args->n_weights) {
+        return pe_fail(
+            err, PE_ERR_CONFLICT, "token_ids",
+            "are rows of wte.weight, which comes with weights posted by the naming gpt2 or nanogpt: "
+            "post embeddings, or tokens");
+    }
+    if (!pe_block_width(r->args)) {
+        return pe_fail(err, PE_ERR_MISSING, "weights",
+                       "do not tell the width, which wte.weight does: token_ids are its rows");
+    }
+    return tensor_bind(r, r->args->token_ids, 0, err);
+}
+
+/* One of the three. */
+static int source_bind(struct pe_block_reader *r, struct pe_error *err) {
+    const struct pe_block_args *args = r->args;
+    int n = (args->embeddings != NULL) + (args->tokens != NULL) + (args->token_ids != NULL);
+    if (n > 1) {
+        return pe_fail(err, PE_ERR_CONFLICT, args->tokens ? "tokens" : "token_ids",
+                       "post one of tokens, token_ids and embeddings, not %d", n);
+    }
+    if (n == 0) {
+        return pe_fail(err, PE_ERR_MISSING, "embeddings",
+                       "is missing: post embeddings, or tokens, or token_ids");
+    }
+    return args->tokens       ? tokens_bind(r, err)
+           : args->embeddings ? tensor_bind(r, args->embeddings, 1, err)
+                              : ids_bind(r, err);
+}
+
 int pe_block_input_bind(struct pe_block_reader *r, struct pe_error *err) {
     const struct pe_block_args *args = r->args;
-    if (args->embeddings && args->tokens) {
-        return pe_fail(err, PE_ERR_CONFLICT, "tokens", "post either tokens or embeddings, not both");
-    }
-    if (!args->embeddings && !args->tokens) {
-        return pe_fail(err, PE_ERR_MISSING, "embeddings", "is missing: post embeddings, or tokens");
-    }
-    if (args->tokens ? tokens_bind(r, err) : embeddings_bind(r, err)) {
+    if (source_bind(r, err)) {
         return err->code;
     }
-    const char *field = args->tokens ? "width" : "embeddings";
+    const char *field = args->embeddings ? "embeddings" : args->tokens ? "width" : "weights";
     const struct pe_block *block = r->block;
     if (block->width > PE_BLOCK_WIDTH_MAX) {
         return pe_fail(err, PE_ERR_RANGE, field, "has D = %zu, at most %d is allowed", block->width,
@@ -129,6 +165,54 @@ static int embeddings_read(struct pe_block_reader *r, struct pe_error *err) {
     return PE_OK;
 }
 
+/* Row `id` of the table, checked, in the type of the arithmetic. */
+static int row_take(const struct pe_block_reader *r, const struct pe_tensor *table, double id,
+                    unsigned char *out, struct pe_error *err) {
+    size_t width = r->block->width, item = pe_dtype_size(table->dtype);
+    if (!(id >= 0 && id < (double)table->dim[0]) || id != floor(id)) {
+        return pe_fail(err, PE_ERR_RANGE, "", "is %g, but the rows of wte.weight are 0 to %zu", id,
+                       table->dim[0] - 1);
+    }
+    const unsigned char *row = (const unsigned char *)table->data + (size_t)id * width * item;
+    for (size_t i = 0, step; i < width; i += step) {
+        double chunk[CHUNK];
+        step = width - i < CHUNK ? width - i : CHUNK;
+        pe_dtype_load(table->dtype, row + i * item, step, chunk);
+        if (isinf(pe_vector_largest(PE_DTYPE_F64, chunk, step, false))) {
+            return pe_fail(err, PE_ERR_NONFINITE, "", "row %.0f of wte.weight is not of numbers alone", id);
+        }
+        pe_dtype_store(r->block->real, chunk, step, out + i * r->block->real_size);
+    }
+    return PE_OK;
+}
+
+static int ids_read(struct pe_block_reader *r, struct pe_error *err) {
+    struct pe_block *block = r->block;
+    const struct pe_tensor *ids = r->args->token_ids, *table = pe_block_vocabulary(r, err);
+    struct pe_tensor x;
+    char path[sizeof err->path];
+    if (!table) {
+        return err->code;
+    }
+    if (table->rank != 2 || table->dim[0] == 0 || table->dim[1] != block->width) {
+        return shape_fail(table, "weights[\"wte.weight\"]", "[tokens, D]", err);
+    }
+    size_t n = block->batch * block->length, row_bytes = block->width * block->real_size;
+    if (pe_tensor_alloc(r->arena, &x, block->real, 2, (size_t[2]){n, block->width}, err)) {
+        return pe_error_at(err, "token_ids");
+    }
+    for (size_t t = 0; t < n && !pe_error_poll(err); t++) {
+        double id;
+        pe_dtype_load(ids->dtype, (const char *)ids->data + t * pe_dtype_size(ids->dtype), 1, &id);
+        if (row_take(r, table, id, (unsigned char *)x.data + t * row_bytes, err)) {
+            pe_error_at(err, pe_tensor_index_text(ids, t, path, sizeof path));
+            return pe_error_at(err, "token_ids");
+        }
+    }
+    block->input = x.data;
+    return err->code;
+}
+
 /* The vectors that are added: [T, D], or [B, T, D] for positions of each sequence. */
 static int encoding_read(struct pe_block_reader *r, struct pe_error *err) {
     struct pe_block *block = r->block;
@@ -158,7 +242,14 @@ static int encoding_read(struct pe_block_reader *r, struct pe_error *err) {
 int pe_block_input_read(struct pe_block_reader *r, struct pe_error *err) {
     const struct pe_plan *plan = r->args->plan;
     const struct pe_encoding *row = plan ? pe_plan_row(plan) : NULL;
-    if (r->args->tokens ? tokens_read(r, err) : embeddings_read(r, err)) {
+    const struct pe_operand_scale scale = {r->args->scale_mode, r->args->scale};
+    if (r->args->tokens       ? tokens_read(r, err)
+        : r->args->embeddings ? embeddings_read(r, err)
+                              : ids_read(r, err)) {
+        return err->code;
+    }
+    enum pe_dtype allowed = r->block->dtype == PE_DTYPE_F64 ? PE_DTYPE_F64 : PE_DTYPE_F32;
+    if (pe_operand_scale_read(&scale, r->block->width, allowed, &r->block->input_scale, err)) {
         return err->code;
     }
     if (r->args->positions && (!row || row->info.family == PE_FAMILY_NONE)) {

@@ -13,8 +13,9 @@ enum pe_block_role {
     PE_BLOCK_ROLE_PART,         /* of a layer */
     PE_BLOCK_ROLE_FINAL_WEIGHT, /* of the final norm */
     PE_BLOCK_ROLE_FINAL_BIAS,
-    PE_BLOCK_ROLE_TABLE, /* wpe */
-    PE_BLOCK_ROLE_OTHER  /* known, but of no use here */
+    PE_BLOCK_ROLE_TABLE,      /* wpe */
+    PE_BLOCK_ROLE_VOCABULARY, /* wte */
+    PE_BLOCK_ROLE_OTHER       /* known, but of no use here */
 };
 struct pe_block_name {
     enum pe_block_role role;
@@ -26,5 +27,7 @@ struct pe_block_name pe_block_name_read(enum pe_block_naming naming, const char 
  * the final norm, of which part is 0 for the weight and 1 for the bias. */
 char *pe_block_name_write(enum pe_block_naming naming, size_t layer, size_t part, const char *like,
                           char *text, size_t size);
+/* "torch", "gpt2", "nanogpt". */
+const char *pe_block_naming_name(enum pe_block_naming naming);
 
 #endif

@@ -45,6 +45,7 @@ struct product {
 static void product_run(const struct pe_block *block, const struct product *p) {
     size_t row_bytes = p->n * block->real_size;
     struct pe_gemm gemm = {.dtype = block->real,
+                           .ordered = block->ordered,
                            .b_transposed = block->transposed,
                            .m = block->length,
                            .n = p->n,
@@ -207,17 +208,27 @@ static void stream_store(const struct pe_block *block, size_t l, size_t b) {
     }
 }
 
+/* x = fl(fl(input*scale) + vectors of positions), as `apply` has it. */
+static void input_take(const struct pe_block *block, size_t b, unsigned char *x) {
+    size_t n = block->length * block->width;
+    const unsigned char *input = block->input + b * n * block->real_size;
+    const unsigned char *added = block->positions;
+    added = added ? added + b * block->positions_batch * block->real_size : NULL;
+    for (size_t i = 0, step; i < n && !pe_stop_asked(block->stop); i += step) {
+        step = pe_stop_step(n, i);
+        size_t at = i * block->real_size;
+        pe_vector_scale_add(block->real, x + at, input + at, block->input_scale, added ? added + at : NULL,
+                            step);
+    }
+}
+
 void pe_block_sequence(const void *state, size_t b) {
     const struct pe_block *block = state;
     const struct pe_block_scratch of_b = scratch_of(block, b), *s = &of_b;
-    size_t bytes = block->length * block->width * block->real_size;
-    if (!bytes) {
+    if (!block->length) {
         return;
     }
-    memcpy(s->x, block->input + b * bytes, bytes);
-    if (block->positions) {
-        add(block, s->x, s->x, block->positions + b * block->positions_batch * block->real_size);
-    }
+    input_take(block, b, s->x);
     stream_store(block, 0, b);
     for (size_t l = 0; l < block->layers && !pe_stop_asked(block->stop); l++) {
         half_run(block, l, b, false);

@@ -20,14 +20,13 @@
 
 #define STREAM 2 /* the last word of the counter: 0 is that of `random`, 1 that of tokens */
 
-static void fill(enum pe_dtype real, void *out, size_t n, double value) {
-    for (size_t i = 0; i < n; i++) {
-        if (real == PE_DTYPE_F64) {
-            ((double *)out)[i] = value;
-        } else {
-            ((float *)out)[i] = (float)value;
-        }
+unsigned char *pe_block_alike(const struct pe_block_reader *r, size_t n, double value, struct pe_error *err) {
+    size_t item = r->block->real_size;
+    unsigned char *out = pe_arena_array(r->arena, n, item, err);
+    for (size_t i = 0; out && value != 0 && i < n; i++) {
+        pe_dtype_store(r->block->real, &value, 1, out + i * item);
     }
+    return out;
 }
 
 /* [out, in] of a layer. */
@@ -84,12 +83,11 @@ static int layer_seed(struct pe_block_reader *r, size_t l, struct pe_error *err)
 int pe_block_weights_seed(struct pe_block_reader *r, struct pe_error *err) {
     struct pe_block *block = r->block;
     size_t longest = block->d_ff > 3 * block->width ? block->d_ff : 3 * block->width;
-    unsigned char *zeros = pe_arena_array(r->arena, longest, block->real_size, err);
-    unsigned char *ones = pe_arena_array(r->arena, block->width, block->real_size, err);
+    unsigned char *zeros = pe_block_alike(r, longest, 0, err);
+    unsigned char *ones = pe_block_alike(r, block->width, 1, err);
     if (!zeros || !ones) {
         return err->code;
     }
-    fill(block->real, ones, block->width, 1);
     for (size_t l = 0; l < block->layers; l++) {
         const unsigned char **part = block->layer[l].part;
         part[PE_BLOCK_NORM1_WEIGHT] = part[PE_BLOCK_NORM2_WEIGHT] = ones;

@@ -14,7 +14,9 @@
 struct pe_block_names {
     size_t part[PE_BLOCK_LAYERS_MAX][PE_BLOCK_PARTS];
     size_t final[2]; /* weight, bias */
+    size_t vocabulary;
     size_t layers;
+    bool biased;      /* a part is a bias */
     const char *like; /* the first that is a part */
 };
 
@@ -40,17 +42,35 @@ const struct pe_named_tensor *pe_block_position_table(const struct pe_block_args
     return NULL;
 }
 
-size_t pe_block_width(const struct pe_block_args *args) {
-    for (size_t i = 0; i < args->n_weights; i++) {
-        const struct pe_named_tensor *w = &args->weights[i];
-        struct pe_block_name name = pe_block_name_read(naming_of(args), w->name);
-        bool tells = name.role == PE_BLOCK_ROLE_PART &&
-                     (name.part == PE_BLOCK_PROJECTION_BIAS || name.part == PE_BLOCK_DOWN_BIAS);
-        if (tells && w->tensor.rank == 1) {
-            return w->tensor.dim[0];
-        }
+/* D as this weight has it; 0: it does not tell. */
+static size_t width_of(const struct pe_named_tensor *w, const struct pe_block_name *name) {
+    const struct pe_tensor *t = &w->tensor;
+    if (name->role == PE_BLOCK_ROLE_VOCABULARY) {
+        return t->rank == 2 ? t->dim[1] : 0;
     }
-    return 0;
+    if (name->role != PE_BLOCK_ROLE_PART) {
+        return 0;
+    }
+    switch (name->part) {
+    case PE_BLOCK_PROJECTION_BIAS:
+    case PE_BLOCK_DOWN_BIAS:
+    case PE_BLOCK_NORM1_WEIGHT:
+    case PE_BLOCK_NORM2_WEIGHT:
+        return t->rank == 1 ? t->dim[0] : 0;
+    case PE_BLOCK_PROJECTION_WEIGHT:
+        return t->rank == 2 && t->dim[0] == t->dim[1] ? t->dim[0] : 0;
+    default:
+        return 0;
+    }
+}
+
+size_t pe_block_width(const struct pe_block_args *args) {
+    size_t width = 0;
+    for (size_t i = 0; i < args->n_weights && !width; i++) {
+        struct pe_block_name name = pe_block_name_read(naming_of(args), args->weights[i].name);
+        width = width_of(&args->weights[i], &name);
+    }
+    return width;
 }
 
 /* The slot of a name; NULL for one that has none. */
@@ -62,9 +82,29 @@ static size_t *slot_of(struct pe_block_names *names, const struct pe_block_name 
         return &names->final[0];
     case PE_BLOCK_ROLE_FINAL_BIAS:
         return &names->final[1];
+    case PE_BLOCK_ROLE_VOCABULARY:
+        return &names->vocabulary;
     default:
         return NULL;
     }
+}
+
+static int unknown_fail(const struct pe_block_reader *r, size_t i, struct pe_error *err) {
+    const char *text = r->args->weights[i].name, *others = "";
+    char like[100];
+    if (r->naming == PE_BLOCK_TORCH && pe_block_name_read(PE_BLOCK_GPT2, text).role) {
+        others = "; gpt2 and nanogpt have it";
+    } else if (r->naming != PE_BLOCK_TORCH && pe_block_name_read(PE_BLOCK_TORCH, text).role) {
+        others = "; torch has it";
+    }
+    pe_fail(err, PE_ERR_UNKNOWN_NAME, "", "is not a weight by the naming %s, which has such as %s%s",
+            pe_block_naming_name(r->naming),
+            pe_block_name_write(r->naming, 0, i % PE_BLOCK_PARTS, r->names->like, like, sizeof like), others);
+    return at_weight(text, err);
+}
+
+static bool is_bias(enum pe_block_part part) {
+    return part % 2 == PE_BLOCK_NORM1_BIAS % 2; /* weights and biases take turns */
 }
 
 static int name_take(struct pe_block_reader *r, size_t i, struct pe_error *err) {
@@ -72,11 +112,7 @@ static int name_take(struct pe_block_reader *r, size_t i, struct pe_error *err) 
     struct pe_block_names *names = r->names;
     struct pe_block_name name = pe_block_name_read(r->naming, text);
     if (name.role == PE_BLOCK_ROLE_UNKNOWN) {
-        char like[100];
-        pe_fail(err, PE_ERR_UNKNOWN_NAME, "", "is not a weight by the naming %s, which has such as %s",
-                r->naming == PE_BLOCK_GPT2 ? "gpt2" : "torch",
-                pe_block_name_write(r->naming, 0, i % PE_BLOCK_PARTS, names->like, like, sizeof like));
-        return at_weight(text, err);
+        return unknown_fail(r, i, err);
     }
     if (name.layer >= PE_BLOCK_LAYERS_MAX) {
         pe_fail(err, PE_ERR_RANGE, "", "is of a layer beyond the last one allowed, %d",
@@ -94,6 +130,7 @@ static int name_take(struct pe_block_reader *r, size_t i, struct pe_error *err) 
     if (name.role == PE_BLOCK_ROLE_PART) {
         names->like = names->like ? names->like : text;
         names->layers = name.layer + 1 > names->layers ? name.layer + 1 : names->layers;
+        names->biased = names->biased || is_bias(name.part);
     }
     return PE_OK;
 }
@@ -111,7 +148,7 @@ int pe_block_names_read(struct pe_block_reader *r, struct pe_error *err) {
     if (!r->names) {
         return err->code;
     }
-    r->names->final[0] = r->names->final[1] = NONE;
+    r->names->final[0] = r->names->final[1] = r->names->vocabulary = NONE;
     for (size_t l = 0; l < PE_BLOCK_LAYERS_MAX; l++) {
         for (size_t i = 0; i < PE_BLOCK_PARTS; i++) {
             r->names->part[l][i] = NONE;
@@ -133,15 +170,34 @@ bool pe_block_names_final(const struct pe_block_names *names) {
     return names->final[0] != NONE || names->final[1] != NONE;
 }
 
-bool pe_block_names_need(const struct pe_block_reader *r, size_t i) {
-    struct pe_block_name name = pe_block_name_read(r->naming, r->args->weights[i].name);
-    return slot_of(r->names, &name) != NULL;
+bool pe_block_names_biased(const struct pe_block_names *names) {
+    return names->biased;
 }
 
+bool pe_block_names_need(const struct pe_block_reader *r, size_t i) {
+    struct pe_block_name name = pe_block_name_read(r->naming, r->args->weights[i].name);
+    bool looked_up = name.role == PE_BLOCK_ROLE_VOCABULARY;
+    return looked_up ? r->args->token_ids != NULL : slot_of(r->names, &name) != NULL;
+}
+
+/* By the bias; where there is none, by the matrix. */
 size_t pe_block_names_d_ff(const struct pe_block_reader *r) {
-    size_t i = r->names->part[0][PE_BLOCK_UP_BIAS];
-    const struct pe_tensor *bias = i == NONE ? NULL : &r->args->weights[i].tensor;
-    return bias && bias->rank == 1 ? bias->dim[0] : 0;
+    size_t bias = r->names->part[0][PE_BLOCK_UP_BIAS], up = r->names->part[0][PE_BLOCK_UP_WEIGHT];
+    const struct pe_named_tensor *w = r->args->weights;
+    if (bias != NONE) {
+        return w[bias].tensor.rank == 1 ? w[bias].tensor.dim[0] : 0;
+    }
+    return up != NONE && w[up].tensor.rank == 2 ? w[up].tensor.dim[r->block->transposed ? 0 : 1] : 0;
+}
+
+const struct pe_tensor *pe_block_vocabulary(struct pe_block_reader *r, struct pe_error *err) {
+    if (r->names->vocabulary == NONE) {
+        pe_fail(err, PE_ERR_MISSING, "", "is missing among the posted weights: token_ids are its rows");
+        at_weight("wte.weight", err);
+        return NULL;
+    }
+    r->used[r->names->vocabulary] = true;
+    return &r->args->weights[r->names->vocabulary].tensor;
 }
 
 /* ---- Tensors ------------------------------------------------------------------------------------------- */
@@ -186,9 +242,12 @@ static int shape_check(const struct pe_block_reader *r, const struct pe_named_te
     pe_fail(err, PE_ERR_SHAPE, "", "has shape %s, but with D = %zu and d_ff = %zu it has to be %s%s",
             pe_tensor_shape_text(&w->tensor, got, sizeof got), r->block->width, r->block->d_ff,
             pe_tensor_shape_text(&wanted, need, sizeof need),
-            !turned                ? ""
-            : r->block->transposed ? ": torch's weights are [out, in]"
-                                   : ": the kernels of GPT-2 are [in, out], not as torch's Linear has them");
+            !turned                      ? ""
+            : r->naming == PE_BLOCK_GPT2 ? ": the kernels of GPT-2 are [in, out], not as torch's Linear has "
+                                           "them, but by naming = nanogpt"
+            : r->naming == PE_BLOCK_NANOGPT ? ": its weights are [out, in], kernels [in, out] are those of "
+                                              "naming = gpt2"
+                                            : ": torch's weights are [out, in]");
     return at_weight(w->name, err);
 }
 
@@ -222,10 +281,15 @@ static bool part_needed(const struct pe_block *block, enum pe_block_part part) {
     return !of_norm || block->norm != PE_BLOCK_NORM_NONE;
 }
 
-static int layer_read(struct pe_block_reader *r, size_t l, struct pe_error *err) {
+/* zeros: for a model without biases. */
+static int layer_read(struct pe_block_reader *r, size_t l, const unsigned char *zeros, struct pe_error *err) {
     for (size_t part = 0; part < PE_BLOCK_PARTS; part++) {
         size_t i = r->names->part[l][part];
         if (!part_needed(r->block, (enum pe_block_part)part)) {
+            continue;
+        }
+        if (i == NONE && is_bias((enum pe_block_part)part) && !r->names->biased) {
+            r->block->layer[l].part[part] = zeros;
             continue;
         }
         if (i == NONE) {
@@ -238,22 +302,33 @@ static int layer_read(struct pe_block_reader *r, size_t l, struct pe_error *err)
     return PE_OK;
 }
 
-int pe_block_weights_read(struct pe_block_reader *r, struct pe_error *err) {
+static int final_read(struct pe_block_reader *r, const unsigned char *zeros, struct pe_error *err) {
     struct pe_block *block = r->block;
-    const unsigned char **final[2] = {&block->final_weight, &block->final_bias};
-    for (size_t l = 0; l < block->layers; l++) {
-        if (layer_read(r, l, err)) {
-            return err->code;
-        }
-    }
-    for (size_t i = 0; block->final_norm && i < 2; i++) {
+    const unsigned char **out[2] = {&block->final_weight, &block->final_bias};
+    for (size_t i = 0; i < 2; i++) {
         size_t at = r->names->final[i];
-        if (at == NONE) {
+        if (at == NONE && i == 1 && !r->names->biased) {
+            *out[i] = zeros;
+        } else if (at == NONE) {
             return missing(r, SIZE_MAX, i, err);
-        }
-        if (tensor_take(r, at, PE_BLOCK_NORM1_WEIGHT, final[i], err)) {
+        } else if (tensor_take(r, at, i ? PE_BLOCK_NORM1_BIAS : PE_BLOCK_NORM1_WEIGHT, out[i], err)) {
             return err->code;
         }
     }
     return PE_OK;
+}
+
+int pe_block_weights_read(struct pe_block_reader *r, struct pe_error *err) {
+    struct pe_block *block = r->block;
+    size_t longest = block->d_ff > 3 * block->width ? block->d_ff : 3 * block->width;
+    unsigned char *zeros = pe_block_alike(r, r->names->biased ? 1 : longest, 0, err);
+    if (!zeros) {
+        return err->code;
+    }
+    for (size_t l = 0; l < block->layers; l++) {
+        if (layer_read(r, l, zeros, err)) {
+            return err->code;
+        }
+    }
+    return block->final_norm ? final_read(r, zeros, err) : PE_OK;
 }

@@ -265,6 +265,22 @@ int pe_positions_lead(struct pe_arena *arena, const struct pe_plan *plan, struct
     return PE_OK;
 }
 
+int pe_operand_scale_read(const struct pe_operand_scale *scale, size_t width, enum pe_dtype real, double *out,
+                          struct pe_error *err) {
+    *out = scale->mode == PE_EMBEDDING_SCALE_NUMBER ? scale->number : 1;
+    if (scale->mode == PE_EMBEDDING_SCALE_SQRT_D_MODEL) {
+        *out = sqrt((double)width);
+    }
+    if (!isfinite(*out)) {
+        return pe_fail(err, PE_ERR_NONFINITE, "embedding_scale", "got %g, allowed are finite numbers", *out);
+    }
+    if (fabs(*out) > pe_vector_limit(real)) {
+        return pe_fail(err, PE_ERR_RANGE, "embedding_scale", "got %g, allowed are numbers up to %g for %s",
+                       *out, pe_vector_limit(real), pe_dtype_name(real));
+    }
+    return PE_OK;
+}
+
 /* Height and width in the other order move everything, and all wrongly. */
 static int image_check(const struct pe_plan *plan, const size_t image[2], struct pe_error *err) {
     const struct pe_encoding *row = pe_plan_row(plan);

@@ -30,6 +30,15 @@ struct pe_operand_rule {
 int pe_operand_read(struct pe_arena *arena, struct pe_operand *out, const struct pe_tensor *in,
                     const struct pe_operand_rule *rule, struct pe_error *err);
 
+/* What embeddings are multiplied by. */
+struct pe_operand_scale {
+    enum pe_embedding_scale mode;
+    double number;
+};
+/* As a number of type `real`; errors are at `embedding_scale`. */
+int pe_operand_scale_read(const struct pe_operand_scale *scale, size_t width, enum pe_dtype real, double *out,
+                          struct pe_error *err);
+
 /* Is it added to embeddings? */
 bool pe_encoding_adds(const struct pe_encoding *row);
 /* PE_ERR_UNSUPPORTED at `encoding.type`: "alibi <cannot>; it can: bias, attention". */

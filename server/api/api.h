@@ -72,7 +72,6 @@ struct api_op {
     const char *get, *post; /* "GET /v1/encode", "POST /v1/encode"; NULL = not by that method */
     bool batch;             /* a list of other operations, carried out by the call itself */
     bool brief;             /* its opening is short where its query is: it takes no memory for results */
-    bool by_machine; /* its numbers are products of BLAS, whose last bits depend on the kind of processor */
     size_t request_size;
     const struct pe_field *fields;
     size_t n_fields;

@@ -19,6 +19,8 @@ struct block_request {
     struct pe_spec encoding;
     const struct pe_tensor *embeddings;
     struct pe_texts tokens;
+    const struct pe_tensor *token_ids;
+    struct pe_scale embedding_scale;
     int64_t token_seed, width;
     struct pe_positions positions;
     int naming;
@@ -37,8 +39,16 @@ static const struct pe_choice namings[] = {
      "TransformerEncoderLayer: weights [out, in]; post-norm, relu and no mask where nothing else is said"},
     {"gpt2", PE_BLOCK_GPT2,
      "GPT-2 of transformers: kernels [in, out]; pre-norm, gelu_tanh, a causal mask and the final norm where "
-     "nothing "
-     "else is said"},
+     "nothing else is said"},
+    {"nanogpt", PE_BLOCK_NANOGPT,
+     "nanoGPT and minGPT: the names of GPT-2, weights [out, in]; pre-norm, gelu, a causal mask and the final "
+     "norm "
+     "where nothing else is said"},
+    {0},
+};
+
+static const struct pe_choice scales[] = {
+    {"sqrt_d_model", PE_EMBEDDING_SCALE_SQRT_D_MODEL, "the square root of the width, as Vaswani et al. do"},
     {0},
 };
 
@@ -59,7 +69,7 @@ static const struct pe_choice activations[] = {
 static const struct pe_field fields[] = {
     {PE_FIELD(block_request, encoding), .doc = "an absolute one is added before the first layer, a rotary or "
                                                "relative one acts in the attention of every "
-                                               "layer; default none, or by the naming gpt2 the posted "
+                                               "layer; default none, or by gpt2 and nanogpt the posted "
                                                "wpe.weight, which is also the table of `learned` "
                                                "without one"},
     {PE_FIELD(block_request, embeddings), .shape = "[T, D] or [B, T, D]", .doc = "what goes in"},
@@ -67,6 +77,10 @@ static const struct pe_field fields[] = {
      .doc = "in place of embeddings: texts, each with a vector of normal numbers that follows from its bytes "
             "and "
             "token_seed"},
+    {PE_FIELD(block_request, token_ids), .shape = "[T] or [B, T]",
+     .doc = "in place of embeddings: rows of the posted wte.weight, by the namings gpt2 and nanogpt"},
+    {PE_FIELD(block_request, embedding_scale), .choices = scales, .def = "1",
+     .doc = "what embeddings or vectors of tokens are multiplied by first: a number or sqrt_d_model"},
     {PE_FIELD(block_request, token_seed), .min = 0, .max = PE_POSITION_MAX, .def = "0",
      .doc = "another seed, other vectors of tokens"},
     {PE_FIELD(block_request, width), .min = 1, .max = PE_BLOCK_WIDTH_MAX, .alias = "d_model",
@@ -92,7 +106,7 @@ static const struct pe_field fields[] = {
      .doc = "of the feed-forward network; default by the naming"},
     {PE_FIELD(block_request, residual), .def = "true", .doc = "false: f(x) in place of x + f(x)"},
     {PE_FIELD(block_request, final_norm),
-     .doc = "one more norm behind the last layer; default: torch where `norm.weight` is posted, gpt2 true"},
+     .doc = "one more norm behind the last layer; default: torch where `norm.weight` is posted, others true"},
     {PE_FIELD(block_request, norm_eps), .min = 0, .max = 1, .def = "1e-5",
      .doc = "what the norms add to the variance"},
     {PE_FIELD(block_request, mask), .fields = api_mask_fields, .n_fields = API_MASK_FIELDS,
@@ -148,7 +162,10 @@ static size_t width_of(const struct pe_block_args *args) {
 }
 
 static size_t length_of(const struct pe_block_args *args) {
-    const struct pe_tensor *x = args->embeddings;
+    const struct pe_tensor *x = args->embeddings, *ids = args->token_ids;
+    if (ids) {
+        return ids->rank > 0 ? ids->dim[ids->rank - 1] : 0;
+    }
     return x && x->rank > 1 ? x->dim[x->rank - 2] : args->n_tokens;
 }
 
@@ -191,7 +208,10 @@ static int echo_facts(struct task *task, const struct pe_block_result *made, str
     const struct {
         const char *name;
         bool value;
-    } switches[] = {{"residual", made->residual}, {"final_norm", made->final_norm}, {"causal", made->causal}};
+    } switches[] = {{"residual", made->residual},
+                    {"final_norm", made->final_norm},
+                    {"bias", made->bias},
+                    {"causal", made->causal}};
     text_puts(&text, "{");
     for (size_t i = 0; i < PE_COUNT(names); i++) {
         text_key(&text, names[i].name);
@@ -251,6 +271,7 @@ static void declare(struct task *task, const struct pe_block_result *made) {
 /* ---- Opening ------------------------------------------------------------------------------------------- */
 
 static struct pe_block_args args_of(const struct task *task, const struct block_request *request) {
+    const struct pe_scale *scale = &request->embedding_scale;
     unsigned wanted = 0;
     for (size_t i = 0; i < PE_COUNT(outputs); i++) {
         wanted |= task_wants(task, outputs[i].name, true) ? outputs[i].bit : 0;
@@ -258,6 +279,11 @@ static struct pe_block_args args_of(const struct task *task, const struct block_
     return (struct pe_block_args){
         .size = sizeof(struct pe_block_args),
         .embeddings = request->embeddings,
+        .token_ids = request->token_ids,
+        .scale_mode = !given(request, "embedding_scale") ? PE_EMBEDDING_SCALE_NONE
+                      : scale->choice                    ? (enum pe_embedding_scale)scale->choice
+                                                         : PE_EMBEDDING_SCALE_NUMBER,
+        .scale = scale->number,
         .tokens = given(request, "tokens") ? request->tokens.v : NULL,
         .n_tokens = request->tokens.n,
         .token_seed = (uint64_t)request->token_seed,
@@ -316,7 +342,6 @@ const struct api_op api_block = {
            "each layer.",
     .get = "GET /v1/block",
     .post = "POST /v1/block",
-    .by_machine = true,
     .request_size = sizeof(struct block_request),
     .fields = fields,
     .n_fields = PE_COUNT(fields),

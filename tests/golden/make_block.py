@@ -48,14 +48,20 @@ GPT2 = {"norm1": "ln_1", "self_attn.in_proj_": "attn.c_attn.", "self_attn.out_pr
         "linear1": "mlp.c_fc", "linear2": "mlp.c_proj"}
 
 
-def as_gpt2(weights, prefix):
-    """The same under GPT-2's names, with kernels [in, out]."""
+def as_gpt2(weights, prefix, kernels=True):
+    """The same under GPT-2's names, with kernels [in, out], or with the weights [out, in] of nanoGPT."""
     out = {}
     for name, w in weights.items():
         for of_torch, of_gpt2 in GPT2.items():
             if name.startswith(of_torch):
-                out[prefix + of_gpt2 + name[len(of_torch):]] = w.T.contiguous() if w.dim() == 2 else w
+                out[prefix + of_gpt2 + name[len(of_torch):]] = w.T.contiguous() if kernels and w.dim() == 2 else w
     return out
+
+
+def without_biases(weights):
+    """As posted by a model made with bias=False, and as computed."""
+    posted = {name: w for name, w in weights.items() if not name.endswith("bias")}
+    return posted, {name: w if name in posted else torch.zeros_like(w) for name, w in weights.items()}
 
 
 def prefixed(layers, prefix):
@@ -114,7 +120,7 @@ def hold_against_torch(x, layers, place, activation, seen, final, got):
 # ---- Cases ----------------------------------------------------------------------------------------------------------
 
 FACTS = {"naming": "torch", "norm": "post", "activation": "relu", "layers": 1, "heads": HEADS, "width": D, "d_ff": D_FF,
-         "residual": True, "final_norm": False, "causal": False, "norm_eps": EPS}
+         "residual": True, "final_norm": False, "bias": True, "causal": False, "norm_eps": EPS}
 
 
 def block(name, got, body, weights, facts, dtype="float32", encoding=None, more=None, ignored=(), batched=False, source=None):
@@ -152,6 +158,16 @@ def torch_cases():
         block(name, got, {"embeddings": (x if more.get("batched") else x[0]).tolist(), **body}, weights, facts, **more)
 
     sinusoidal = dict(encoding=spec(d_model=D), added=sines())
+    for name, scale in (("scale_sqrt_d_model", "sqrt_d_model"), ("scale_number", 0.375)):
+        factor = math.sqrt(D) if scale == "sqrt_d_model" else scale
+        got = forward(y * factor + sines(), layers[:1], "post", "relu", ALL)
+        block(name, got, {"embeddings": y[0].tolist(), "embedding_scale": scale, "encoding": {"type": "sinusoidal"}}, layers[0],
+              {}, "float64", sinusoidal["encoding"], source="x = embeddings*scale + PE (Vaswani et al. 2017, section 3.4)")
+    posted, computed = without_biases(layers[0])
+    got = forward(y, [computed], "pre", "gelu", ALL)
+    hold_against_torch(y, [computed], "pre", "gelu", ALL, None, got)
+    block("torch_without_biases", got, {"embeddings": y[0].tolist(), "norm": "pre", "activation": "gelu"}, posted,
+          {"norm": "pre", "activation": "gelu", "bias": False}, source="TransformerEncoderLayer(bias=False), as with biases of zeros")
     both("post_relu", y, 1, "post", "relu", ALL, {}, layers[0], source="torch.nn.TransformerEncoderLayer")
     both("post_relu_causal", x, 2, "post", "relu", CAUSAL, {"mask": "causal", "encoding": {"type": "sinusoidal"}},
          prefixed(layers[:2], "layers."), batched=True, source="torch.nn.TransformerEncoder", **sinusoidal)
@@ -243,6 +259,47 @@ def gpt2_cases():
           source="the first layer alone, each default undone")
 
 
+def nanogpt_cases():
+    """GPTs with torch's Linear: the names of GPT-2, weights [out, in], an exact GELU, tokens by their numbers."""
+    rng = np.random.default_rng(4)
+    wte, wpe = numbers(rng, 6, D, size=1), numbers(rng, T + 1, D)
+    final = {"weight": numbers(rng, D, about=1), "bias": numbers(rng, D)}
+    layers = [layer(rng) for _ in range(2)]
+    ids = [[3, 0, 5, 3, 1], [2, 2, 4, 0, 0]]
+    facts = {"naming": "nanogpt", "norm": "pre", "activation": "gelu", "layers": 2, "final_norm": True, "causal": True}
+    learned = {"type": "learned", "offset": 0, "out_of_range": "error", "interpolate": "none", **LINE}
+
+    def state(layers, final, prefix, kernels=False):
+        weights = {prefix + "transformer.wte.weight": wte, prefix + "transformer.wpe.weight": wpe}
+        for i, one in enumerate(layers):
+            weights.update(as_gpt2(one, f"{prefix}transformer.h.{i}.", kernels))
+            weights[f"{prefix}transformer.h.{i}.attn.bias"] = torch.tril(torch.ones(1, 1, T, T))
+        weights.update({prefix + "transformer.ln_f." + n: w for n, w in final.items()})
+        return {**weights, prefix + "lm_head.weight": wte}
+
+    def run(name, layers, final, posted, prefix, body, dtype, more, kernels=False):
+        chosen = torch.tensor(body["token_ids"])
+        x = wte[chosen if chosen.dim() == 2 else chosen[None]] + wpe[:T]
+        got = forward(x, layers, "pre", more["activation"], CAUSAL, final)
+        hold_against_torch(x, layers, "pre", more["activation"], CAUSAL, final, got)
+        weights = state(*posted, prefix, kernels)
+        echo = {**learned, "table": {"shape": list(wpe.shape), "dtype": dtype}}
+        block(name, got, body, weights, {**facts, **more}, dtype, echo, batched=chosen.dim() == 2,
+              ignored=[n for n in weights if n.endswith((".attn.bias", "lm_head.weight"))], source="nanoGPT from its definition")
+
+    exact = {"activation": "gelu"}
+    run("nanogpt", layers, final, (layers, final), "", {"naming": "nanogpt", "token_ids": ids}, "float64", exact)
+    run("nanogpt_compiled", layers, final, (layers, final), "_orig_mod.", {"naming": "nanogpt", "token_ids": ids[0]}, "float32",
+        exact)
+    posted, computed = zip(*(without_biases(one) for one in layers))
+    run("nanogpt_without_biases", computed, {**final, "bias": torch.zeros(D)}, (posted, {"weight": final["weight"]}), "",
+        {"naming": "nanogpt", "token_ids": ids[1]}, "float32", {**exact, "bias": False})
+    run("mingpt", layers, final, (layers, final), "module.", {"naming": "nanogpt", "token_ids": ids[0], "activation": "gelu_tanh"},
+        "float64", {"activation": "gelu_tanh"})
+    run("gpt2_token_ids", layers, final, (layers, final), "", {"naming": "gpt2", "token_ids": ids}, "float32",
+        {"naming": "gpt2", "activation": "gelu_tanh"}, kernels=True)
+
+
 # ---- Seeds ----------------------------------------------------------------------------------------------------------
 
 def normal(seed, counter, std=1.0):
@@ -291,7 +348,7 @@ def seed_cases():
 
 
 def main():
-    for cases in (torch_cases, inner_cases, gpt2_cases, seed_cases):
+    for cases in (torch_cases, inner_cases, gpt2_cases, nanogpt_cases, seed_cases):
         cases()
 
 

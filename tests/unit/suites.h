@@ -19,6 +19,8 @@
     X(attention_memory)   \
     X(block)              \
     X(block_inside)       \
+    X(block_kernels)      \
+    X(block_limits)       \
     X(budget)             \
     X(buffers)            \
     X(call)               \
