@@ -4,6 +4,7 @@
  * from seeds: then layers are far from trivial, and the same in each test.
  */
 #include "block_run.h"
+#include "instructions.h"
 #include "suites.h"
 
 #include <math.h>
@@ -251,6 +252,21 @@ START_TEST(beyond_the_limit_a_blas_says_the_same) {
 }
 END_TEST
 
+START_TEST(instruction_sets_change_no_bit) {
+    struct pe_tensor x = block_numbers(PE_DTYPE_F64, B);
+    struct pe_block_result made[PE_INSTRUCTIONS_COUNT];
+    for (int i = 0; i < PE_INSTRUCTIONS_COUNT; i++) {
+        struct pe_block_args args = {.embeddings = &x, .layers = LAYERS, .heads = HEADS};
+        args.activation = (enum pe_block_activation)_i;
+        instructions_limit((enum pe_instructions)i);
+        made[i] = block_run(args);
+        instructions_limit(PE_INSTRUCTIONS_COUNT);
+        ck_assert(memcmp(made[i].output.data, made[0].output.data, pe_tensor_bytes(&made[0].output)) == 0);
+        ck_assert(memcmp(made[i].weights.data, made[0].weights.data, pe_tensor_bytes(&made[0].weights)) == 0);
+    }
+}
+END_TEST
+
 START_TEST(nothing_is_no_work) {
     struct pe_tensor x = {&x, PE_DTYPE_F32, 3, {1000, 0, D}};
     struct pe_block_result none = block_run((struct pe_block_args){.embeddings = &x, .heads = HEADS});
@@ -298,6 +314,7 @@ Suite *block_suite(void) {
     tcase_add_test(tests, positions_of_each_sequence);
     tcase_add_test(tests, float32_is_float64_rounded);
     tcase_add_test(tests, beyond_the_limit_a_blas_says_the_same);
+    tcase_add_loop_test(tests, instruction_sets_change_no_bit, PE_BLOCK_GELU, PE_BLOCK_RELU + 1);
     tcase_add_test(tests, nothing_is_no_work);
     tcase_add_test(tests, a_token_is_its_text);
     return suite;

@@ -2,6 +2,7 @@
  *
  * The kernels of blocks: activations and norms against 60 digits, and products in a fixed order.
  */
+#include "instructions.h"
 #include "suites.h"
 
 #include "kernels/activate.h"
@@ -104,21 +105,23 @@ static uint64_t bits_of(double x) {
 
 /* Bit for bit the sums of the definition, in matrices that have more columns than are used. */
 START_TEST(ordered_products_follow_k) {
-    size_t m = products[_i].m, n = products[_i].n, k = products[_i].k, lda = k + 3, ldc = n + 2;
-    size_t ldb = products[_i].b_transposed ? k + 1 : n + 1;
+    size_t m = products[_i / 2].m, n = products[_i / 2].n, k = products[_i / 2].k, lda = k + 3, ldc = n + 2;
+    size_t ldb = products[_i / 2].b_transposed ? k + 1 : n + 1;
     double *a = noise(m * lda, 1), *b = noise((n + k) * ldb + n * k, 2), *c = noise(m * ldc, 3);
     struct pe_gemm gemm = {.dtype = PE_DTYPE_F64,
                            .ordered = true,
-                           .b_transposed = products[_i].b_transposed,
+                           .b_transposed = products[_i / 2].b_transposed,
                            .m = m,
                            .n = n,
                            .k = k,
-                           .alpha = products[_i].alpha,
+                           .alpha = products[_i / 2].alpha,
                            .a = {a, lda},
                            .b = {b, ldb},
                            .c = {c, ldc}};
     double beside = c[n];
+    instructions_limit(_i % 2 ? PE_INSTRUCTIONS_AVX2 : PE_INSTRUCTIONS_PLAIN);
     pe_gemm_run(&gemm);
+    instructions_limit(PE_INSTRUCTIONS_COUNT);
     for (size_t i = 0; i < m; i++) {
         for (size_t j = 0; j < n; j++) {
             double sum = 0;
@@ -171,7 +174,7 @@ Suite *block_kernels_suite(void) {
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, gelus_have_all_their_digits);
     tcase_add_test(tests, variance_in_two_passes);
-    tcase_add_loop_test(tests, ordered_products_follow_k, 0, PE_COUNT(products));
+    tcase_add_loop_test(tests, ordered_products_follow_k, 0, 2 * PE_COUNT(products));
     tcase_add_test(tests, an_ordered_product_is_asked_to_stop);
     return suite;
 }
