@@ -21,7 +21,7 @@ static void load(const struct pe_tensor *tensor, size_t first, size_t n, double 
 static int multiply(const struct pe_projection *is, double *out, struct pe_error *err) {
     size_t rows = is->x->dim[0], width = is->x->dim[1], columns = is->w->dim[1];
     double *left = is->panels, *right = is->panels + PANEL * width;
-    for (size_t c = 0, n; c < columns; c += n) {
+    for (size_t c = 0, n; c < columns && !err->code; c += n) {
         n = columns - c < PANEL ? columns - c : PANEL;
         for (size_t r = 0; r < width; r++) {
             load(is->w, r * columns + c, n, right + r * n);

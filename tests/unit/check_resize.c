@@ -5,6 +5,7 @@
  */
 #include "suites.h"
 
+#include "kernels/resample.h"
 #include "posenc.h"
 
 #include <float.h>
@@ -134,6 +135,26 @@ START_TEST(constants_and_same_sizes_stay) {
             ck_assert_msg(same ? got == numbers[i] : fabs(got - 3.5) < 1e-14, "kernel %d: number %zu: %.17g",
                           kernel, i, got);
         }
+    }
+}
+END_TEST
+
+/* The place of a number has that number alone, so that no other of the table counts, be it the largest; halfway
+ * there are as many as the kernel is wide, less those beyond the ends. */
+START_TEST(a_place_of_its_own_has_one_weight) {
+    double weights[8];
+    size_t first;
+    for (int kernel = PE_RESAMPLE_LINEAR; kernel <= PE_RESAMPLE_BICUBIC_ANTIALIAS; kernel++) {
+        const struct pe_resample_axis axis = {.kernel = (enum pe_resample)kernel, .from = 6, .to = 6};
+        size_t wide = kernel >= PE_RESAMPLE_BICUBIC ? 4 : 2;
+        for (size_t place = 0; place < 6; place++) {
+            ck_assert_uint_eq(pe_resample_weights(&axis, (double)place, weights, &first), 1);
+            ck_assert(first == place && weights[0] == 1);
+        }
+        ck_assert_uint_eq(pe_resample_weights(&axis, 2.5, weights, &first), wide);
+        ck_assert_uint_eq(first, 3 - wide / 2);
+        ck_assert_uint_eq(pe_resample_weights(&axis, -0.5, weights, &first), wide / 2);
+        ck_assert_uint_eq(first, 0);
     }
 }
 END_TEST
@@ -328,6 +349,7 @@ Suite *resize_suite(void) {
     tcase_add_test(tests, the_grid_of_the_axes);
     tcase_add_loop_test(tests, constants_and_same_sizes_stay, 0, 8);
     tcase_add_test(tests, axes_are_alike);
+    tcase_add_test(tests, a_place_of_its_own_has_one_weight);
     tcase_add_test(tests, what_would_overflow_is_refused);
     tcase_add_loop_test(tests, grids_that_are_refused, 0, (int)COUNT(grids));
     tcase_add_loop_test(tests, beyond_the_grid, 0, 6);
