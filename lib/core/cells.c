@@ -69,3 +69,11 @@ double pe_cells_largest(const struct pe_cells *cells, const struct pe_stop *stop
     }
     return most;
 }
+
+int pe_cells_check_range(const struct pe_cells *cells, const char *field, struct pe_error *err) {
+    double largest = pe_cells_largest(cells, err->stop);
+    if (largest <= PE_POSITION_MAX) {
+        return pe_error_poll(err);
+    }
+    return pe_fail(err, PE_ERR_RANGE, field, "reaches %g, allowed are -2^53 to 2^53", largest);
+}

@@ -31,5 +31,7 @@ bool pe_cells_given(const struct pe_table *table);
 double pe_cells_at(const struct pe_cells *cells, size_t row, size_t column);
 /* The largest |cell| but infinity, or what none from the seed exceeds. Stopped, it is any number. */
 double pe_cells_largest(const struct pe_cells *cells, const struct pe_stop *stop);
+/* PE_ERR_RANGE where a cell is beyond -2^53 to 2^53, as far as exact sums of products go. */
+int pe_cells_check_range(const struct pe_cells *cells, const char *field, struct pe_error *err);
 
 #endif

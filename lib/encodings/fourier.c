@@ -210,11 +210,7 @@ static int check_gaussian(const struct fourier *fourier, struct pe_error *err) {
                        MAX_FREQUENCIES);
     }
     const struct pe_cells cells = {.tensor = b, .columns = 1};
-    if (b && !(pe_cells_largest(&cells, err->stop) <= PE_POSITION_MAX)) {
-        return pe_fail(err, PE_ERR_RANGE, "b", "reaches %g, allowed are -2^53 to 2^53",
-                       pe_cells_largest(&cells, err->stop));
-    }
-    return PE_OK;
+    return b ? pe_cells_check_range(&cells, "b", err) : PE_OK;
 }
 
 static int check(const void *params, struct pe_error *err) {

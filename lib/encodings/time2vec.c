@@ -75,11 +75,7 @@ static int check_table(const struct time2vec *t2v, const struct pe_table *table,
                        pe_tensor_shape_text(tensor, shape, sizeof shape),
                        tensor == w ? "" : ", as many as w has");
     }
-    if (!(pe_cells_largest(&cells, err->stop) <= PE_POSITION_MAX)) {
-        return pe_fail(err, PE_ERR_RANGE, field, "reaches %g, allowed are -2^53 to 2^53",
-                       pe_cells_largest(&cells, err->stop));
-    }
-    return PE_OK;
+    return pe_cells_check_range(&cells, field, err);
 }
 
 static int check(const void *params, struct pe_error *err) {
