@@ -159,6 +159,20 @@ START_TEST(a_place_of_its_own_has_one_weight) {
 }
 END_TEST
 
+/* Targets that lie on a number, by (t + 1/2) from/to - 1/2 with a quotient that is no double. */
+START_TEST(places_are_rounded_once) {
+    static const struct {
+        size_t from, to;
+        double target, place;
+    } rows[] = {{1, 49, 24, 0}, {3, 47, 23, 1}, {7, 25, 12, 3}, {9, 33, 27, 7}, {10, 58, 43, 7}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const struct pe_resample_axis axis = {
+            .kernel = PE_RESAMPLE_LINEAR, .from = rows[i].from, .to = rows[i].to};
+        ck_assert(pe_resample_place(&axis, rows[i].target) == rows[i].place);
+    }
+}
+END_TEST
+
 /* Both orders of the axes: a table and its transpose give the same, transposed. */
 START_TEST(axes_are_alike) {
     double turned[4 * 9];
@@ -350,6 +364,7 @@ Suite *resize_suite(void) {
     tcase_add_loop_test(tests, constants_and_same_sizes_stay, 0, 8);
     tcase_add_test(tests, axes_are_alike);
     tcase_add_test(tests, a_place_of_its_own_has_one_weight);
+    tcase_add_test(tests, places_are_rounded_once);
     tcase_add_test(tests, what_would_overflow_is_refused);
     tcase_add_loop_test(tests, grids_that_are_refused, 0, (int)COUNT(grids));
     tcase_add_loop_test(tests, beyond_the_grid, 0, 6);
