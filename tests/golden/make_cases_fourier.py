@@ -164,7 +164,8 @@ def sample(count, below, seed):
 
 
 def samples():
-    for name, count, below, seed in (("short", 5, 20, 3), ("all", 9, 9, 0), ("long", 300, 70000, 2**40 + 1), ("far", 40, 2**53, 1)):
+    for name, count, below, seed in (("short", 5, 20, 3), ("all", 9, 9, 0), ("long", 300, 70000, 2**40 + 1), ("far", 40, 2**53, 1),
+                                     ("again", 1, 2**53, 632)):  # whose first word is beyond the last multiple of 2^53
         got = [float(p) for p in sample(count, below, seed)]
         assert len(set(got)) == count and got == sorted(got)
         case("positions/sample_" + name, f"GET /v1/positions?sample=[{count},{below}]&seed={seed}",
