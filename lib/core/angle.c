@@ -5,6 +5,8 @@
  */
 #include "core/angle.h"
 
+#include <math.h>
+
 void pe_sum_add(struct pe_wide *sum, double a, double b) {
     struct pe_wide x = pe_wide_of(a), y = pe_wide_of(b);
     pe_wide_mul(&x, &x, &y);
@@ -29,9 +31,12 @@ void pe_angle_write(const struct pe_wide *turns, enum pe_dtype dtype, const stru
 }
 
 void pe_sum_write(const struct pe_wide *sum, enum pe_dtype dtype, void *out) {
+    const int up = sum->exponent > -1000 ? 0 : 512; /* doubles of wide numbers end at 2^-1000 */
+    struct pe_wide scaled = *sum;
     double value = 0;
-    if (sum->sign != 0 && sum->exponent > -1000) {
-        value = dtype == PE_DTYPE_F64 ? pe_wide_nearest(sum) : pe_wide_odd(sum);
+    scaled.exponent += up;
+    if (sum->sign != 0) {
+        value = ldexp(dtype == PE_DTYPE_F64 ? pe_wide_nearest(&scaled) : pe_wide_odd(&scaled), -up);
     }
     pe_dtype_store(dtype, &value, 1, out);
 }

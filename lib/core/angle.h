@@ -12,7 +12,8 @@
 void pe_sum_add(struct pe_wide *sum, double a, double b);
 /* sin and cos of 2*pi*turns, |turns| < 2^200, each rounded once as in phase.h; out->step is not used. */
 void pe_angle_write(const struct pe_wide *turns, enum pe_dtype dtype, const struct pe_phase_out *out);
-/* The number itself, rounded once. It is to be below the type's overflow. */
+/* The number itself, rounded once (doubles below 2^-1022, which have fewer digits, twice). It is to be below the
+ * type's overflow. */
 void pe_sum_write(const struct pe_wide *sum, enum pe_dtype dtype, void *out);
 #define PE_ANGLE_NS 1200.0 /* a sum of a few terms, its sine and cosine */
 

@@ -110,6 +110,11 @@ def time2vec():
                  for i, (wi, bi) in enumerate(zip(w, b))] for t in times]
         write(f"time2vec_{linear}", f"w={text(w)}&b={text(b)}&function={function}&linear={linear}&positions={text(times)}", e,
               rows, source="Kazemi et al. 2019: linear first and sines; several copies have it last, or cosines")
+    e = {"type": "time2vec", "w": {"shape": [1], "dtype": "float64"}, "b": {"shape": [1], "dtype": "float64"}, "std": 1.0,
+         "function": "sin", "linear": "first"}
+    case("encode/time2vec_tiny", "GET /v1/encode?type=time2vec&w=[3e-303]&b=[0]&positions=[1,-2.5]&dtype=float64",
+         {"encoding": e, "vectors": tensor([[3e-303], [float(mpf(3e-303) * mpf(-2.5))]], "float64")}, 0, None, (),
+         "a slope near the end of doubles is one all the same")
     seed, times = 9, [0, 1.5, -40]
     w, b = ([normal(c, 0, t, seed, 2.0) for c in range(3)] for t in (0, 1))
     rows = [[w[0] * t + b[0]] + [sin(w[c] * t + b[c]) for c in (1, 2)] for t in map(mpf, times)]
