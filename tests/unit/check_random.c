@@ -6,6 +6,7 @@
  */
 #include "suites.h"
 
+#include "core/cells.h"
 #include "core/rng.h"
 #include "posenc.h"
 
@@ -147,6 +148,17 @@ START_TEST(moments_are_those_of_the_distribution) {
 END_TEST
 
 /* The same bits from any start, in any width, in any order. */
+/* sqrt(2*54*ln(2)), of words that are all 0: limits that are held beforehand count on it. */
+START_TEST(the_largest_normal_number) {
+    const uint32_t words[4] = {0};
+    const struct pe_cells seeded = {.std = 1};
+    double most = pe_random_gaussian(words, 1), bound = pe_cells_largest(&seeded, NULL);
+    ck_assert_double_eq_tol(most, 8.6522, 1e-4);
+    ck_assert_double_ge(bound, most);
+    ck_assert_double_le(bound, 1.001 * most);
+}
+END_TEST
+
 START_TEST(a_value_depends_on_seed_position_and_column_only) {
     struct pe_plan *wide = PLAN("d_model", "700", "seed", "9"), *narrow = PLAN("d_model", "5", "seed", "9");
     struct pe_plan *other = PLAN("d_model", "700", "seed", "10");
@@ -205,6 +217,7 @@ Suite *random_suite(void) {
     tcase_add_loop_test(tc, philox_gives_the_published_words, 0, 3);
     tcase_add_test(tc, values_are_those_of_the_independent_script);
     tcase_add_loop_test(tc, moments_are_those_of_the_distribution, 0, 2);
+    tcase_add_test(tc, the_largest_normal_number);
     tcase_add_test(tc, a_value_depends_on_seed_position_and_column_only);
     tcase_add_test(tc, narrow_types_are_the_double_rounded_once);
     tcase_add_loop_test(tc, fractions_are_refused_at_their_index, 0, 4);

@@ -17,6 +17,7 @@
     X(attention)          \
     X(attention_errors)   \
     X(attention_memory)   \
+    X(axes)               \
     X(block)              \
     X(block_inside)       \
     X(block_kernels)      \
