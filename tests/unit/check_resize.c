@@ -212,6 +212,42 @@ START_TEST(what_would_overflow_is_refused) {
 }
 END_TEST
 
+/* Halfway |weights| sum to 1.375 along an axis, and along two to its square. */
+START_TEST(both_axes_may_overflow) {
+    double cells[64];
+    for (size_t i = 0; i < COUNT(cells); i++) {
+        cells[i] = 40000;
+    }
+    table.data = cells;
+    table.dim[0] = 64;
+    table.dim[1] = 1;
+    refused(ARGS(BICUBIC, .to_grid = {4, 4}, .dtype = PE_DTYPE_F16), PE_ERR_RANGE, "tensor", "40000");
+    err = (struct pe_error){0};
+    ck_assert(
+        !pe_resize_open(arena, &work, &resized, ARGS(BICUBIC, .to_rows = 32, .dtype = PE_DTYPE_F16), &err));
+}
+END_TEST
+
+static bool count_asked(void *context) {
+    ++*(int *)context;
+    return false;
+}
+
+/* Every 64 cells of a line, and every 64 rows that it makes: here 2000 cells of 2 rows, and 2000 rows. */
+START_TEST(long_lines_may_be_stopped) {
+    int asked = 0;
+    const struct pe_stop stop = {count_asked, &asked};
+    table.dim[0] = 4000;
+    table.dim[1] = 1;
+    err.stop = &stop;
+    ck_assert(!pe_resize_open(arena, &work, &resized,
+                              ARGS(BICUBIC, .from_grid = {2, 2000}, .to_grid = {1, 2000}), &err));
+    asked = 0;
+    ck_assert(pe_work_run(&work));
+    ck_assert_int_ge(asked, 3 * (2000 / 64));
+}
+END_TEST
+
 /* ---- Learned tables of grids --------------------------------------------------------------------------- */
 
 static const struct {
@@ -368,6 +404,8 @@ Suite *resize_suite(void) {
     tcase_add_test(tests, a_place_of_its_own_has_one_weight);
     tcase_add_test(tests, places_are_rounded_once);
     tcase_add_test(tests, what_would_overflow_is_refused);
+    tcase_add_test(tests, both_axes_may_overflow);
+    tcase_add_test(tests, long_lines_may_be_stopped);
     tcase_add_loop_test(tests, grids_that_are_refused, 0, (int)COUNT(grids));
     tcase_add_loop_test(tests, beyond_the_grid, 0, 6);
     tcase_add_loop_test(tests, grids_beyond_the_type, 0, 5);
