@@ -5,7 +5,6 @@
  */
 #include "suites.h"
 
-#include "kernels/resample.h"
 #include "posenc.h"
 
 #include <float.h>
@@ -56,6 +55,8 @@ START_TEST(what_is_refused) {
     refused(ARGS(BICUBIC), PE_ERR_MISSING, "to_grid", "or to_rows");
     refused(ARGS(BICUBIC, .to_rows = 2, .to_grid = {1, 1}), PE_ERR_CONFLICT, "to_grid", "beside to_rows");
     refused(ARGS(BICUBIC, .to_grid = {3, 0}), PE_ERR_RANGE, "to_grid", "got 3 x 0, allowed are a height");
+    refused(ARGS(BICUBIC, .from_grid = {2, 5}, .to_grid = {SIZE_MAX / 2, 1}), PE_ERR_RANGE, "to_grid",
+            "which is too large");
     refused(ARGS(BICUBIC, .to_rows = 2, .from_grid = {2, 5}), PE_ERR_CONFLICT, "from_grid", "of grids");
     refused(ARGS(.to_rows = 2), PE_ERR_MISSING, "kernel", "projects differ");
     refused(ARGS(.to_rows = 2, .kernel = (enum pe_resample)99), PE_ERR_CHOICE, "kernel",
@@ -135,40 +136,6 @@ START_TEST(constants_and_same_sizes_stay) {
             ck_assert_msg(same ? got == numbers[i] : fabs(got - 3.5) < 1e-14, "kernel %d: number %zu: %.17g",
                           kernel, i, got);
         }
-    }
-}
-END_TEST
-
-/* The place of a number has that number alone, so that no other of the table counts, be it the largest; halfway
- * there are as many as the kernel is wide, less those beyond the ends. */
-START_TEST(a_place_of_its_own_has_one_weight) {
-    double weights[8];
-    size_t first;
-    for (int kernel = PE_RESAMPLE_LINEAR; kernel <= PE_RESAMPLE_BICUBIC_ANTIALIAS; kernel++) {
-        const struct pe_resample_axis axis = {.kernel = (enum pe_resample)kernel, .from = 6, .to = 6};
-        size_t wide = kernel >= PE_RESAMPLE_BICUBIC ? 4 : 2;
-        for (size_t place = 0; place < 6; place++) {
-            ck_assert_uint_eq(pe_resample_weights(&axis, (double)place, weights, &first), 1);
-            ck_assert(first == place && weights[0] == 1);
-        }
-        ck_assert_uint_eq(pe_resample_weights(&axis, 2.5, weights, &first), wide);
-        ck_assert_uint_eq(first, 3 - wide / 2);
-        ck_assert_uint_eq(pe_resample_weights(&axis, -0.5, weights, &first), wide / 2);
-        ck_assert_uint_eq(first, 0);
-    }
-}
-END_TEST
-
-/* Targets that lie on a number, by (t + 1/2) from/to - 1/2 with a quotient that is no double. */
-START_TEST(places_are_rounded_once) {
-    static const struct {
-        size_t from, to;
-        double target, place;
-    } rows[] = {{1, 49, 24, 0}, {3, 47, 23, 1}, {7, 25, 12, 3}, {9, 33, 27, 7}, {10, 58, 43, 7}};
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        const struct pe_resample_axis axis = {
-            .kernel = PE_RESAMPLE_LINEAR, .from = rows[i].from, .to = rows[i].to};
-        ck_assert(pe_resample_place(&axis, rows[i].target) == rows[i].place);
     }
 }
 END_TEST
@@ -401,8 +368,6 @@ Suite *resize_suite(void) {
     tcase_add_test(tests, the_grid_of_the_axes);
     tcase_add_loop_test(tests, constants_and_same_sizes_stay, 0, 8);
     tcase_add_test(tests, axes_are_alike);
-    tcase_add_test(tests, a_place_of_its_own_has_one_weight);
-    tcase_add_test(tests, places_are_rounded_once);
     tcase_add_test(tests, what_would_overflow_is_refused);
     tcase_add_test(tests, both_axes_may_overflow);
     tcase_add_test(tests, long_lines_may_be_stopped);

@@ -88,6 +88,7 @@
     X(reports_rotary)     \
     X(reports_scaling)    \
     X(reports_width)      \
+    X(resample)            \
     X(resize)             \
     X(rope)               \
     X(rope_config)        \
