@@ -6,6 +6,8 @@
 #include "call_run.h"
 #include "suites.h"
 
+#include "ops/vectors.h"
+
 #include <string.h>
 
 static struct call_ground ground;
@@ -43,6 +45,8 @@ static const struct bad {
     {"GET /v1/similarity?type=none&positions=0:3", NULL, 400, "unsupported", "encoding.type", NULL},
     {"GET /v1/similarity?type=sinusoidal&d_model=512&positions=0:10000", NULL, 413, "limit", "positions",
      "10000 positions with vectors of 512 numbers are 5.12e+10 multiplications, at most 1.72e+10 are allowed"},
+    {"GET /v1/similarity?type=sinusoidal&d_model=65536&positions=0:2&w_seed=1", NULL, 413, "limit", "positions",
+     "2 positions with vectors of 65536 numbers are 1.72e+10 multiplications, at most 1.72e+10 are allowed"},
     {POST, SIN4 "\"w_q\":[[1],[2],[3],[4]]}", 400, "missing", "w_k", "is missing: give both or none"},
     {POST, SIN4 "\"w_k\":[[1],[2],[3],[4]]}", 400, "missing", "w_q", "is missing: give both or none"},
     {POST, SIN4 "\"w_q\":[[1],[2]],\"w_k\":[[1],[2]]}", 400, "shape", "w_q",
@@ -187,6 +191,27 @@ START_TEST(memory_is_asked_for_first) {
 }
 END_TEST
 
+/* Vectors are made in steps of a few thousand numbers: here of one vector. */
+START_TEST(vectors_may_be_stopped) {
+    int asked = 0;
+    const struct pe_stop stop = {count_asked, &asked};
+    struct pe_error err = {0};
+    struct pe_arena *arena = pe_arena_open(8 << 20, NULL, &err);
+    struct pe_spec spec;
+    struct pe_plan *plan;
+    double *vectors;
+    ck_assert_int_eq(pe_spec_init(arena, &spec, "sinusoidal", &err), PE_OK);
+    ck_assert_int_eq(pe_spec_set(arena, &spec, "d_model", "4096", &err), PE_OK);
+    ck_assert_int_eq(pe_plan_open(&plan, &spec, &err), PE_OK);
+    const struct pe_positions positions = {.length = 100, .axes = 1, .step = 1};
+    err.stop = &stop;
+    ck_assert_int_eq(pe_vectors_make(arena, &vectors, plan, &positions, &err), PE_OK);
+    ck_assert_int_ge(asked, 100);
+    pe_plan_close(plan);
+    pe_arena_close(arena);
+}
+END_TEST
+
 /* What only programs can leave out. */
 START_TEST(arguments_of_programs) {
     struct pe_error err = {0};
@@ -237,6 +262,7 @@ Suite *similarity_suite(void) {
     tcase_add_test(tests, parts_agree);
     tcase_add_test(tests, cosines_have_no_size);
     tcase_add_test(tests, memory_is_asked_for_first);
+    tcase_add_test(tests, vectors_may_be_stopped);
     tcase_add_test(tests, arguments_of_programs);
     return suite;
 }
