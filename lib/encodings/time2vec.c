@@ -124,7 +124,9 @@ static size_t linear_column(const struct pe_plan_view *view) {
 static int fits(const struct pe_plan_view *view, const struct pe_positions *positions, enum pe_dtype dtype,
                 double limit, struct pe_error *err) {
     const struct coefficients c = ((const struct coefficients *)view->data)[linear_column(view)];
-    double room = limit * (1 - 0x1p-40) - fabs(c.b) * (1 + 0x1p-40), most = room / fabs(c.w);
+    double room = limit * (1 - 0x1p-40) - fabs(c.b) * (1 + 0x1p-40),
+           everywhere = room > 0 ? INFINITY : -INFINITY;
+    double most = fabs(c.w) > 0 ? room / fabs(c.w) : everywhere; /* w 0: b alone */
     const struct pe_admit rule = {.min = -most, .max = most};
     struct pe_stray stray = {.position = 0};
     if (pe_positions_count(positions) == 0) {
