@@ -33,21 +33,26 @@ struct fire {
     double std;
 };
 
+enum { FIELD_C, FIELD_L, FIELD_EPS, FIELD_W1, FIELD_B1, FIELD_W2, FIELD_B2, FIELD_SEED, FIELD_STD };
+
 static const struct pe_field fields[] = {
-    {PE_FIELD(fire, c), .min = 0, .max = 1e6, .def = "0.1", .doc = "how soon the logarithm bends"},
-    {PE_FIELD(fire, L), .min = 0, .max = PE_POSITION_MAX, .def = "512",
-     .doc = "the threshold: the product of multiplier and first value, where a model stores both"},
-    {PE_FIELD(fire, eps), .min = 0, .max = 1, .def = "1e-6", .doc = "keeps the division from zero"},
-    {PE_FIELD(fire, w1), .shape = "[n], [1, n] or [n, 1]", .doc = "first layer"},
-    {PE_FIELD(fire, b1), .shape = "[n]", .doc = "its bias"},
-    {PE_FIELD(fire, w2), .shape = "[n, H]", .doc = "second layer, as in x.w2: torch's weight transposed"},
-    {PE_FIELD(fire, b2), .shape = "[H]", .doc = "its bias"},
-    {PE_FIELD(fire, seed), .min = 0, .max = PE_POSITION_MAX,
-     .doc = "in place of the layers: random ones of width 32"},
-    {PE_FIELD(fire, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
-     .doc = "standard deviation of their numbers"},
+    [FIELD_C] = {PE_FIELD(fire, c), .min = 0, .max = 1e6, .def = "0.1",
+                 .doc = "how soon the logarithm bends"},
+    [FIELD_L] = {PE_FIELD(fire, L), .min = 0, .max = PE_POSITION_MAX, .def = "512",
+                 .doc =
+                     "the threshold: the product of multiplier and first value, where a model stores both"},
+    [FIELD_EPS] = {PE_FIELD(fire, eps), .min = 0, .max = 1, .def = "1e-6",
+                   .doc = "keeps the division from zero"},
+    [FIELD_W1] = {PE_FIELD(fire, w1), .shape = "[n], [1, n] or [n, 1]", .doc = "first layer"},
+    [FIELD_B1] = {PE_FIELD(fire, b1), .shape = "[n]", .doc = "its bias"},
+    [FIELD_W2] = {PE_FIELD(fire, w2), .shape = "[n, H]",
+                  .doc = "second layer, as in x.w2: torch's weight transposed"},
+    [FIELD_B2] = {PE_FIELD(fire, b2), .shape = "[H]", .doc = "its bias"},
+    [FIELD_SEED] = {PE_FIELD(fire, seed), .min = 0, .max = PE_POSITION_MAX,
+                    .doc = "in place of the layers: random ones of width 32"},
+    [FIELD_STD] = {PE_FIELD(fire, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
+                   .doc = "standard deviation of their numbers"},
 };
-enum { FIELD_SEED = 7 };
 
 static bool seeded(const struct fire *fire) {
     return pe_field_given(fields, &fields[FIELD_SEED], fire);

@@ -24,8 +24,6 @@
 
 enum table_axes { AXES_BUCKETS_HEADS = 1, AXES_HEADS_BUCKETS };
 
-enum { FIELD_SEED = 6 }; /* its row */
-
 struct t5 {
     uint64_t given;
     int64_t num_buckets;
@@ -51,23 +49,39 @@ static const struct pe_choice table_axes[] = {
     {0},
 };
 
+enum {
+    FIELD_NUM_BUCKETS,
+    FIELD_MAX_DISTANCE,
+    FIELD_BIDIRECTIONAL,
+    FIELD_TABLE,
+    FIELD_TENSOR_NAME,
+    FIELD_TABLE_AXES,
+    FIELD_SEED,
+    FIELD_STD,
+    FIELD_BIAS_SCALE
+};
+
 static const struct pe_field fields[] = {
-    {PE_FIELD(t5, num_buckets), .min = 2, .max = PE_BUCKETS_MAX, .def = "32",
-     .doc = "buckets of distances; where bidirectional, half of them are for keys after the query"},
-    {PE_FIELD(t5, max_distance), .min = 1, .max = PE_BUCKETS_MAX_DISTANCE, .def = "128",
-     .doc = "the distance from which all are in the last bucket"},
-    {PE_FIELD(t5, bidirectional), .def = "true",
-     .doc = "are keys after the query told apart? If not, as in decoders, they are in bucket 0"},
-    {PE_FIELD(t5, table), .shape = "[num_buckets, H] or [H, num_buckets]",
-     .doc = "the biases: the name of a loaded table, or the tensor itself"},
-    {PE_FIELD(t5, tensor_name), .doc = "which tensor of the table's file, where there are several"},
-    {PE_FIELD(t5, table_axes), .choices = table_axes, .def = "buckets_heads", .doc = "the order of its axes"},
-    {PE_FIELD(t5, seed), .min = 0, .max = PE_POSITION_MAX,
-     .doc = "in place of a table: normal random numbers, another seed, others"},
-    {PE_FIELD(t5, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
-     .doc = "the standard deviation of biases from a seed"},
-    {PE_FIELD(t5, bias_scale), .min = -1e6, .max = 1e6, .def = "1",
-     .doc = "what biases are multiplied by: 1 in T5, sqrt(dim_head) in x-transformers"},
+    [FIELD_NUM_BUCKETS] =
+        {PE_FIELD(t5, num_buckets), .min = 2, .max = PE_BUCKETS_MAX, .def = "32",
+         .doc = "buckets of distances; where bidirectional, half of them are for keys after the query"},
+    [FIELD_MAX_DISTANCE] = {PE_FIELD(t5, max_distance), .min = 1, .max = PE_BUCKETS_MAX_DISTANCE,
+                            .def = "128", .doc = "the distance from which all are in the last bucket"},
+    [FIELD_BIDIRECTIONAL] =
+        {PE_FIELD(t5, bidirectional), .def = "true",
+         .doc = "are keys after the query told apart? If not, as in decoders, they are in bucket 0"},
+    [FIELD_TABLE] = {PE_FIELD(t5, table), .shape = "[num_buckets, H] or [H, num_buckets]",
+                     .doc = "the biases: the name of a loaded table, or the tensor itself"},
+    [FIELD_TENSOR_NAME] = {PE_FIELD(t5, tensor_name),
+                           .doc = "which tensor of the table's file, where there are several"},
+    [FIELD_TABLE_AXES] = {PE_FIELD(t5, table_axes), .choices = table_axes, .def = "buckets_heads",
+                          .doc = "the order of its axes"},
+    [FIELD_SEED] = {PE_FIELD(t5, seed), .min = 0, .max = PE_POSITION_MAX,
+                    .doc = "in place of a table: normal random numbers, another seed, others"},
+    [FIELD_STD] = {PE_FIELD(t5, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
+                   .doc = "the standard deviation of biases from a seed"},
+    [FIELD_BIAS_SCALE] = {PE_FIELD(t5, bias_scale), .min = -1e6, .max = 1e6, .def = "1",
+                          .doc = "what biases are multiplied by: 1 in T5, sqrt(dim_head) in x-transformers"},
 };
 
 /* ---- Tables -------------------------------------------------------------------------------------------- */
