@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What attention costs with the encodings that add a term of the query, against attention without one of the
+ * same size: 512 tokens, 8 heads of width 64, float32, one thread. As in kernels.c the two are measured in turn,
+ * and what is printed is the median over rounds. All that a request takes is measured, its preparation too.
+ */
+#include "posenc_fields.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#define ROUNDS 15
+#define T      512
+#define H      8
+#define D      64
+
+struct table {
+    const char *name;
+    int rank;
+    size_t dim[3];
+};
+
+static const struct row {
+    const char *what, *type;
+    const char *settings[7]; /* name, value ... */
+    struct table tables[4];
+} rows[] = {
+    {"alibi", "alibi", {NULL}, {{0}}},
+    {"shaw, 16 each way", "shaw", {NULL}, {{"keys", 2, {33, D}}}},
+    {"shaw, all distances", "shaw", {NULL}, {{"keys", 2, {2 * T - 1, D}}}},
+    {"shaw, keys as well", "shaw", {"key_side", "true"}, {{"keys", 2, {2 * T - 1, D}}}},
+    {"transformer_xl, table", "transformer_xl", {"first_distance", "511"}, {{"table", 2, {2 * T - 1, H *D}}}},
+    {"transformer_xl, table, u, v",
+     "transformer_xl",
+     {"first_distance", "511"},
+     {{"table", 2, {2 * T - 1, H *D}}, {"content_bias", 2, {H, D}}, {"position_bias", 2, {H, D}}}},
+    {"transformer_xl, w_r, u, v",
+     "transformer_xl",
+     {NULL},
+     {{"w_r", 2, {H * D, H *D}}, {"content_bias", 2, {H, D}}, {"position_bias", 2, {H, D}}}},
+    {"transformer_xl, seed", "transformer_xl", {"seed", "1", "d_model", "512"}, {{0}}},
+    {"deberta, tables", "deberta", {NULL}, {{"pos_keys", 2, {512, H *D}}, {"pos_queries", 2, {512, H *D}}}},
+    {"deberta, c2p", "deberta", {"pos_att_type", "c2p"}, {{"pos_keys", 2, {512, H *D}}}},
+    {"deberta, seed", "deberta", {"seed", "1"}, {{0}}},
+    {"cope, 64 places", "cope", {NULL}, {{"pos_emb", 2, {64, D}}}},
+    {"cope, seed", "cope", {"seed", "1", "head_dim", "64"}, {{0}}},
+    {"wavlm, tables",
+     "wavlm",
+     {NULL},
+     {{"table", 2, {320, H}}, {"gate_weight", 2, {8, D}}, {"gate_bias", 1, {8}}, {"gate_const", 1, {H}}}},
+    {"wavlm, seed", "wavlm", {"seed", "1", "head_dim", "64"}, {{0}}},
+};
+
+static double cpu_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static void give_up(const struct pe_error *err) {
+    fprintf(stderr, "%s: %s\n", err->path, err->text);
+    exit(1);
+}
+
+static struct pe_tensor *tensor_make(struct pe_arena *arena, int rank, const size_t *dim) {
+    struct pe_error err = {0};
+    struct pe_tensor *out = pe_arena_array(arena, 1, sizeof *out, &err);
+    uint32_t state = 1;
+    if (!out || pe_tensor_alloc(arena, out, PE_DTYPE_F32, rank, dim, &err)) {
+        give_up(&err);
+    }
+    for (size_t i = 0; i < pe_tensor_count(out); i++) {
+        state = state * 1664525U + 1013904223U;
+        ((float *)out->data)[i] = (float)(state >> 8) * 0x1p-23F - 1;
+    }
+    return out;
+}
+
+static struct pe_plan *plan_make(struct pe_arena *arena, const struct row *row) {
+    struct pe_error err = {0};
+    struct pe_spec spec;
+    struct pe_plan *plan = NULL;
+    bool fails = pe_spec_init(arena, &spec, row->type, &err) != PE_OK;
+    for (size_t i = 0; row->settings[i] && !fails; i += 2) {
+        fails = pe_spec_set(arena, &spec, row->settings[i], row->settings[i + 1], &err) != PE_OK;
+    }
+    for (size_t i = 0; i < PE_COUNT(row->tables) && row->tables[i].name && !fails; i++) {
+        const struct pe_tensor *tensor = tensor_make(arena, row->tables[i].rank, row->tables[i].dim);
+        fails = pe_spec_set_tensor(&spec, row->tables[i].name, tensor, &err) != PE_OK;
+    }
+    if (fails || pe_plan_open(&plan, &spec, &err)) {
+        give_up(&err);
+    }
+    return plan;
+}
+
+static double timed(const struct pe_tensor *qk[2], struct pe_plan *plan) {
+    struct pe_error err = {0};
+    struct pe_arena *arena = pe_arena_open((size_t)256 << 20, NULL, &err);
+    const struct pe_attention_args args = {.size = sizeof args, .plan = plan, .q = qk[0], .k = qk[1]};
+    struct pe_attention_result result;
+    struct pe_work work;
+    double start = cpu_ms();
+    if (!arena || pe_attention_open(arena, &work, &result, &args, &err)) {
+        give_up(&err);
+    }
+    pe_work_run(&work);
+    double taken = cpu_ms() - start;
+    pe_arena_close(arena);
+    return taken;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values) {
+    qsort(values, ROUNDS, sizeof *values, by_value);
+    return values[ROUNDS / 2];
+}
+
+static void measure(const struct row *row, const struct pe_tensor *qk[2], struct pe_plan *plan) {
+    double ours[ROUNDS], ratio[ROUNDS];
+    for (int i = -1; i < ROUNDS; i++) {
+        double with = timed(qk, plan), without = timed(qk, NULL);
+        ours[i < 0 ? 0 : i] = with;
+        ratio[i < 0 ? 0 : i] = with / without;
+    }
+    double times = median(ratio);
+    printf("%-28s %9.3f ms   %7.3f x plain attention\n", row->what, median(ours), times);
+}
+
+int main(void) {
+    struct pe_error err = {0};
+    struct pe_arena *arena = pe_arena_open((size_t)256 << 20, NULL, &err);
+    if (!arena) {
+        give_up(&err);
+    }
+    pe_linalg_init();
+    const size_t dim[] = {H, T, D};
+    const struct pe_tensor *qk[2] = {tensor_make(arena, 3, dim), tensor_make(arena, 3, dim)};
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        struct pe_plan *plan = plan_make(arena, &rows[i]);
+        measure(&rows[i], qk, plan);
+        pe_plan_close(plan);
+    }
+    pe_arena_close(arena);
+    return 0;
+}
