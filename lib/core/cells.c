@@ -52,6 +52,35 @@ double pe_cells_at(const struct pe_cells *cells, size_t row, size_t column) {
     return pe_random_gaussian(words, cells->std);
 }
 
+void pe_cells_row(const struct pe_cells *cells, size_t row, size_t first, size_t n, enum pe_dtype dtype,
+                  void *out) {
+    const struct pe_tensor *tensor = cells->tensor;
+    double chunk[CHUNK];
+    for (size_t i = 0, step; i < n; i += step) {
+        step = n - i < CHUNK ? n - i : CHUNK;
+        if (tensor) {
+            size_t at = row * cells->columns + first + i;
+            pe_dtype_load(tensor->dtype,
+                          (const unsigned char *)tensor->data + at * pe_dtype_size(tensor->dtype), step,
+                          chunk);
+        }
+        for (size_t k = 0; !tensor && k < step; k++) {
+            chunk[k] = pe_cells_at(cells, row, first + i + k);
+        }
+        pe_dtype_store(dtype, chunk, step, (unsigned char *)out + i * pe_dtype_size(dtype));
+    }
+}
+
+void pe_cells_fill(const struct pe_cells *cells, size_t rows, size_t columns, double *out,
+                   const struct pe_stop *stop) {
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t c = 0, step; c < columns && !pe_stop_asked(stop); c += step) {
+            step = columns - c < CHUNK ? columns - c : CHUNK;
+            pe_cells_row(cells, i, c, step, PE_DTYPE_F64, out + i * columns + c);
+        }
+    }
+}
+
 double pe_cells_largest(const struct pe_cells *cells, const struct pe_stop *stop) {
     if (!cells->tensor) {
         return SEEDED_MOST * cells->std;

@@ -32,6 +32,7 @@
 #define SEED_NUMBERS ((size_t)1 << 22) /* that a seed makes, at most */
 #define ALIGN        ((size_t)64)
 #define CHUNK        ((size_t)256) /* terms put into out at a time */
+#define PAIR_NS      6.5           /* a gate, and a place between two products */
 
 struct cope {
     uint64_t given;
@@ -65,17 +66,9 @@ static bool is_given(const struct cope *cope, int field) {
     return pe_field_given(fields, &fields[field], cope);
 }
 
-static size_t table_rows(const struct pe_tensor *table) {
-    return table->dim[table->rank - 2];
-}
-
-static size_t table_width(const struct pe_tensor *table) {
-    return table->dim[table->rank - 1];
-}
-
 /* As it is resolved. */
 static size_t rows_of(const struct cope *cope) {
-    return cope->pos_emb.tensor             ? table_rows(cope->pos_emb.tensor)
+    return cope->pos_emb.tensor             ? pe_table_rows(cope->pos_emb.tensor)
            : is_given(cope, FIELD_NPOS_MAX) ? (size_t)cope->npos_max
                                             : SEED_ROWS;
 }
@@ -85,18 +78,18 @@ static int table_check(const struct cope *cope, struct pe_error *err) {
     char shape[128];
     pe_tensor_shape_text(table, shape, sizeof shape);
     if ((table->rank != 2 && table->rank != 3) || pe_tensor_count(table) == 0 ||
-        table_rows(table) > MAX_ROWS || table_width(table) > MAX_WIDTH) {
+        pe_table_rows(table) > MAX_ROWS || pe_table_width(table) > MAX_WIDTH) {
         return pe_fail(
             err, PE_ERR_SHAPE, "pos_emb",
             "has shape %s, allowed are [npos_max, d] and [H, npos_max, d], npos_max and d from 1 to "
             "%d",
             shape, MAX_ROWS);
     }
-    if (is_given(cope, FIELD_NPOS_MAX) && table_rows(table) != (size_t)cope->npos_max) {
+    if (is_given(cope, FIELD_NPOS_MAX) && pe_table_rows(table) != (size_t)cope->npos_max) {
         return pe_fail(err, PE_ERR_SHAPE, "pos_emb", "has shape %s, but npos_max is %lld", shape,
                        (long long)cope->npos_max);
     }
-    if (is_given(cope, FIELD_HEAD_DIM) && table_width(table) != (size_t)cope->head_dim) {
+    if (is_given(cope, FIELD_HEAD_DIM) && pe_table_width(table) != (size_t)cope->head_dim) {
         return pe_fail(err, PE_ERR_SHAPE, "pos_emb", "has shape %s, but heads are %lld wide", shape,
                        (long long)cope->head_dim);
     }
@@ -128,7 +121,7 @@ static void cope_resolve(void *params, void *data) {
     (void)data;
     cope->npos_max = (int64_t)rows_of(cope);
     if (cope->pos_emb.tensor) {
-        cope->head_dim = (int64_t)table_width(cope->pos_emb.tensor);
+        cope->head_dim = (int64_t)pe_table_width(cope->pos_emb.tensor);
     }
     cope->given |= UINT64_C(1) << FIELD_NPOS_MAX | UINT64_C(1) << FIELD_HEAD_DIM;
 }
@@ -157,17 +150,15 @@ static int cope_plan(struct pe_plan_view *view, struct pe_error *err) {
     const struct cope *cope = view->params;
     struct plan *plan = view->data;
     const struct pe_cells made = {.seed = cope->seed, .std = cope->std};
-    size_t n = vectors_count(cope), rows = n / view->width;
+    size_t n = vectors_count(cope);
     if (cope->pos_emb.tensor && pe_tensor_load(cope->pos_emb.tensor, plan->vectors, err)) {
         return err->code;
     }
-    for (size_t r = 0; !cope->pos_emb.tensor && r < rows && !pe_error_poll(err); r++) {
-        for (size_t c = 0; c < view->width; c++) {
-            plan->vectors[r * view->width + c] = pe_cells_at(&made, r, c);
-        }
+    if (!cope->pos_emb.tensor) {
+        pe_cells_fill(&made, n / view->width, view->width, plan->vectors, err->stop);
     }
-    plan->largest = pe_vector_largest(PE_DTYPE_F64, plan->vectors, n, false);
-    return err->code;
+    plan->largest = pe_vector_largest(PE_DTYPE_F64, plan->vectors, n, false, err->stop);
+    return pe_error_poll(err);
 }
 
 /* ---- Requests ------------------------------------------------------------------------------------------ */
@@ -189,6 +180,12 @@ static int cope_suits(const struct pe_plan_view *view, const struct pe_relation 
 static double cope_reach(const struct pe_plan_view *view, const struct pe_relation *relation) {
     double largest = ((const struct plan *)view->data)->largest;
     return fmax(largest, (double)view->width * relation->largest_query * largest);
+}
+
+static double cope_pair_cost_ns(const struct pe_plan_view *view, const struct pe_relation *relation) {
+    double share =
+        fmin(1, (double)((const struct cope *)view->params)->npos_max / fmax(1, (double)relation->keys));
+    return PAIR_NS + share * (double)relation->width / PE_PRODUCTS_PER_NS;
 }
 
 /* ---- Terms --------------------------------------------------------------------------------------------- */
@@ -390,5 +387,6 @@ const struct pe_encoding pe_cope = {
     .suits = cope_suits,
     .term = cope_term,
     .scratch_bytes = cope_scratch_bytes,
+    .pair_cost_ns = cope_pair_cost_ns,
     .reach = cope_reach,
 };

@@ -50,16 +50,25 @@ struct pe_pair_row {
 /* What a relative encoding is asked in one request. */
 struct pe_relation {
     size_t heads;       /* of the model */
+    size_t n_slots;     /* heads asked for */
+    const size_t *slot; /* [n_slots] which they are; NULL: all, in order */
     size_t width;       /* of queries and keys; 0 where there are none */
     size_t value_width; /* of values; 0 where no output is asked for */
     size_t queries, keys;
     const double *query_positions, *key_positions; /* [Tq] and [Tk]; of several sequences the first's */
     size_t n_query_positions, n_key_positions;     /* of all sequences, one after the other */
-    double distance;                               /* no |key - query| is larger, in any sequence */
+    bool whole;                                    /* they are whole numbers */
+    double least, most;                            /* key - query, in any sequence */
+    double distance;                               /* no |key - query| is larger */
     double furthest_key;                           /* no |position| of a key is larger */
     double largest_query, largest_key;             /* no |q| or |k| is larger */
     double scale;                                  /* of q.k */
+    bool ordered;                                  /* products are to be so, as in pe_gemm */
 };
+
+static inline size_t pe_relation_head(const struct pe_relation *relation, size_t slot) {
+    return relation->slot ? relation->slot[slot] : slot;
+}
 
 /* The keys that a query sees, as in kernels/softmax.h. */
 struct pe_visible {
@@ -67,22 +76,23 @@ struct pe_visible {
     const void *hidden;
 };
 
-#define PE_HEAD_NUMBERS 1
-#define PE_LOGITS_ROWS  64 /* queries in a block of logits, at most */
+#define PE_HEAD_NUMBERS    1
+#define PE_LOGITS_ROWS     64   /* queries in a block of logits, at most */
+#define PE_PRODUCTS_PER_NS 40.0 /* multiplications of large matrices, on one core of a common machine */
 
 /* Some queries of one head against all keys. All numbers but positions are of type `real`. */
 struct pe_logits {
     const struct pe_relation *relation;
-    size_t head; /* of the model */
-    size_t n;    /* queries */
+    size_t head, slot; /* of the model, and its place among those asked for */
+    size_t n;          /* queries */
     enum pe_dtype real;
     bool ordered;                                  /* products are to be so, as in pe_gemm */
-    const double *query_positions, *key_positions; /* [n] and [Tk] */
+    const double *query_positions, *key_positions; /* [n] and [Tk], of the relation's lists */
     const void *q, *k;                             /* [n, d] and [Tk, d] */
     size_t q_ld, k_ld;                             /* numbers from row to row */
     const void *content;                           /* [n, Tk], scale * q.k; may be out itself */
     const struct pe_visible *visible;              /* [n] */
-    const void *key_vectors;                       /* [Tk, key_width]; NULL without the hook */
+    const void *shared;                            /* what `share` made; NULL without the hook */
     void *out;                                     /* [n, Tk], or [n, dv] for `mix` */
     void *scratch;                                 /* scratch_bytes, 64-byte aligned, not cleared */
     const struct pe_stop *stop;                    /* ask it between rows and tiles */
@@ -175,17 +185,22 @@ struct pe_encoding {
     size_t (*tokens)(const struct pe_plan_view *view, bool keys);
     /* What depends on the query: adds it to out, each element's as one number of type `real`. Cannot fail. */
     void (*term)(const struct pe_plan_view *view, const struct pe_logits *block);
-    /* Vectors of the keys' positions that `term` needs, made once for all heads and queries: out [n, width of
-     * them], of type real. NULL: none. */
-    size_t (*key_width)(const struct pe_plan_view *view);
-    void (*key_vectors)(const struct pe_plan_view *view, const double *positions, size_t n,
-                        enum pe_dtype real, void *out);
+    /* What the blocks of a request share, made once before the first of them, for the heads asked for. Bytes
+     * as of scratch_bytes; the memory is 64-byte aligned and not cleared. Stopped, it may hold anything. NULL:
+     * they share nothing. */
+    size_t (*shared_bytes)(const struct pe_plan_view *view, const struct pe_relation *relation,
+                           enum pe_dtype real);
+    void (*share)(const struct pe_plan_view *view, const struct pe_relation *relation, enum pe_dtype real,
+                  void *shared, const struct pe_stop *stop);
     /* What is added to the output: sum over j of weights [n, Tk] times vectors of the pair. NULL: nothing. */
     void (*mix)(const struct pe_plan_view *view, const struct pe_logits *block, const void *weights);
     /* Memory of `term` and `mix` for one block, by sizes alone; SIZE_MAX where it does not fit. NULL: none.
      */
     size_t (*scratch_bytes)(const struct pe_plan_view *view, const struct pe_relation *relation,
                             enum pe_dtype real);
+    /* A rough cost of what `term` and `mix` do for one pair, on one core, in float32; a product of vectors of
+     * width d takes d / PE_PRODUCTS_PER_NS. NULL: such a product's. */
+    double (*pair_cost_ns)(const struct pe_plan_view *view, const struct pe_relation *relation);
     /* No |bias| or |term| is larger, but -infinity. */
     double (*reach)(const struct pe_plan_view *view, const struct pe_relation *relation);
     /* No |number| that `mix` adds for weights whose sum is 1 is larger. With the hook `mix`. */

@@ -14,29 +14,24 @@
  * being distance 0); it scales q before, so its users give scale 1 or say scaled false; BERT's
  * relative_key_query adds k_j.aK_r as well (key_side).
  *
- * The paper's own form takes [T, T, d] numbers. Here q times the table is multiplied once for a block of
- * queries, and each pair takes its product: see kernels/band.h.
+ * The paper's own form takes [T, T, d] numbers. Here pairs take products of a band (kernels/band.h).
  *
  * In place of tables a seed makes the keys (there are then no vectors of values): row r, column c is cell
- * (r, c) of table 0 of core/cells.h; clip is then 16, as in the paper's base model, if
- * not given.
+ * (r, c) of table 0 of core/cells.h; clip is then 16 if not given, as in the paper's base model.
  */
 #include "encodings/encoding.h"
 
 #include "core/admit.h"
 #include "core/cells.h"
-#include "core/stop.h"
 #include "kernels/band.h"
 #include "kernels/vector.h"
 
 #include <math.h>
-#include <string.h>
 
 #define MAX_WIDTH    65536
 #define SEED_CLIP    16
-#define SEED_NUMBERS (1 << 22)   /* that a seed makes, at most */
-#define TILE         512         /* keys whose two products are put together at a time */
-#define TILE_LD      (TILE + 16) /* columns of it are far apart in a cache, too */
+#define SEED_NUMBERS (1 << 22) /* that a seed makes, at most */
+#define GATHER_NS    0.5       /* to move a product to its pair */
 
 _Static_assert(PE_LOGITS_ROWS <= PE_BAND_ROWS, "a block of logits is one of a band");
 
@@ -114,14 +109,6 @@ static bool is_given(const struct shaw *shaw, int field) {
 
 /* ---- Parameters ---------------------------------------------------------------------------------------- */
 
-static size_t table_rows(const struct pe_tensor *table) {
-    return table->dim[table->rank - 2];
-}
-
-static size_t table_width(const struct pe_tensor *table) {
-    return table->dim[table->rank - 1];
-}
-
 static int table_check(const struct pe_table *table, const char *field, struct pe_error *err) {
     const struct pe_tensor *tensor = table->tensor;
     char shape[128];
@@ -133,7 +120,7 @@ static int table_check(const struct pe_table *table, const char *field, struct p
         return pe_fail(err, PE_ERR_SHAPE, field, "got shape %s, allowed are [rows, d] and [H, rows, d]",
                        shape);
     }
-    if (pe_tensor_count(tensor) == 0 || table_width(tensor) > MAX_WIDTH) {
+    if (pe_tensor_count(tensor) == 0 || pe_table_width(tensor) > MAX_WIDTH) {
         return pe_fail(err, PE_ERR_SHAPE, field, "got shape %s, allowed are 1 row or more of width 1 to %d",
                        shape, MAX_WIDTH);
     }
@@ -194,14 +181,14 @@ static int shaw_check(const void *params, struct pe_error *err) {
         return seed_check(shaw, err);
     }
     const struct pe_tensor *keys = shaw->keys.tensor, *values = shaw->values.tensor;
-    if (clip_read(shaw, table_rows(keys), clip, err)) {
+    if (clip_read(shaw, pe_table_rows(keys), clip, err)) {
         return err->code;
     }
-    if (values && table_rows(values) != table_rows(keys)) {
-        return pe_fail(err, PE_ERR_SHAPE, "values", "has %zu rows, but keys has %zu", table_rows(values),
-                       table_rows(keys));
+    if (values && pe_table_rows(values) != pe_table_rows(keys)) {
+        return pe_fail(err, PE_ERR_SHAPE, "values", "has %zu rows, but keys has %zu", pe_table_rows(values),
+                       pe_table_rows(keys));
     }
-    if (is_given(shaw, FIELD_HEAD_DIM) && table_width(keys) != (size_t)shaw->head_dim) {
+    if (is_given(shaw, FIELD_HEAD_DIM) && pe_table_width(keys) != (size_t)shaw->head_dim) {
         return pe_fail(err, PE_ERR_SHAPE, "keys", "has shape %s, but heads are %lld wide",
                        pe_tensor_shape_text(keys, shape, sizeof shape), (long long)shaw->head_dim);
     }
@@ -213,11 +200,11 @@ static void shaw_resolve(void *params, void *data) {
     struct pe_error none = {0};
     int64_t clip[2];
     (void)data;
-    if (clip_read(shaw, shaw->keys.tensor ? table_rows(shaw->keys.tensor) : 0, clip, &none) == PE_OK) {
+    if (clip_read(shaw, shaw->keys.tensor ? pe_table_rows(shaw->keys.tensor) : 0, clip, &none) == PE_OK) {
         shaw->clip = (struct pe_ints){.n = 2, .v = {clip[0], clip[1]}};
     }
     if (shaw->keys.tensor) {
-        shaw->head_dim = (int64_t)table_width(shaw->keys.tensor);
+        shaw->head_dim = (int64_t)pe_table_width(shaw->keys.tensor);
     }
     shaw->given |= UINT64_C(1) << FIELD_CLIP | UINT64_C(1) << FIELD_HEAD_DIM;
 }
@@ -236,29 +223,18 @@ static size_t shaw_plan_bytes(const void *params) {
     return sizeof(struct plan) + (size_t)(clip[0] + clip[1] + 1) * (size_t)shaw->head_dim * sizeof(double);
 }
 
-static double largest_of(const struct pe_table *table) {
-    const struct pe_tensor *tensor = table->tensor;
-    return tensor ? pe_vector_largest(tensor->dtype, tensor->data, pe_tensor_count(tensor), false) : 0;
-}
-
 static int shaw_plan(struct pe_plan_view *view, struct pe_error *err) {
     const struct shaw *shaw = view->params;
     struct plan *plan = view->data;
-    plan->largest_key = largest_of(&shaw->keys);
-    plan->largest_value = largest_of(&shaw->values);
-    if (!is_given(shaw, FIELD_SEED)) {
-        return PE_OK;
+    plan->largest_key = pe_vector_largest_of(shaw->keys.tensor, err->stop);
+    plan->largest_value = pe_vector_largest_of(shaw->values.tensor, err->stop);
+    if (is_given(shaw, FIELD_SEED)) {
+        const struct pe_cells cells = {.seed = shaw->seed, .std = shaw->std};
+        size_t rows = (size_t)(shaw->clip.v[0] + shaw->clip.v[1] + 1);
+        pe_cells_fill(&cells, rows, view->width, plan->made, err->stop);
+        plan->largest_key = pe_vector_largest(PE_DTYPE_F64, plan->made, rows * view->width, false, err->stop);
     }
-    const struct pe_cells cells = {.seed = shaw->seed, .std = shaw->std};
-    size_t width = view->width, rows = (size_t)(shaw->clip.v[0] + shaw->clip.v[1] + 1);
-    for (size_t i = 0; i < rows * width; i++) {
-        plan->made[i] = pe_cells_at(&cells, i / width, i % width);
-        if (i % PE_STOP_ITEMS == 0 && pe_error_poll(err)) {
-            return err->code;
-        }
-    }
-    plan->largest_key = pe_vector_largest(PE_DTYPE_F64, plan->made, rows * width, false);
-    return PE_OK;
+    return pe_error_poll(err);
 }
 
 /* ---- Requests ------------------------------------------------------------------------------------------ */
@@ -281,7 +257,7 @@ static int suits_table(const struct pe_table *table, const char *field, size_t h
         return pe_fail(err, PE_ERR_SHAPE, field, "has shape %s: it is for %zu heads, but there are %zu",
                        shape, tensor->dim[0], heads);
     }
-    if (width && table_width(tensor) != width) {
+    if (width && pe_table_width(tensor) != width) {
         return pe_fail(err, PE_ERR_SHAPE, field,
                        "has shape %s, but its vectors are added to those of width %zu", shape, width);
     }
@@ -295,18 +271,25 @@ static int shaw_suits(const struct pe_plan_view *view, const struct pe_relation 
         return pe_fail(err, PE_ERR_CONFLICT, "head_dim", "is %zu, but queries and keys are %zu wide",
                        view->width, relation->width);
     }
-    return suits_table(&shaw->keys, "keys", relation->heads, relation->width, err) ||
-                   suits_table(&shaw->values, "values", relation->heads, relation->value_width, err)
-               ? err->code
-               : PE_OK;
+    int code = suits_table(&shaw->keys, "keys", relation->heads, relation->width, err);
+    return code ? code : suits_table(&shaw->values, "values", relation->heads, relation->value_width, err);
 }
 
 static double shaw_reach(const struct pe_plan_view *view, const struct pe_relation *relation) {
     const struct shaw *shaw = view->params;
-    const struct plan *plan = view->data;
     double vectors = relation->largest_query + (shaw->key_side ? relation->largest_key : 0);
     double scale = shaw->scaled ? fmax(1, fabs(relation->scale)) : 1; /* before and after it */
-    return fmax(plan->largest_key, (double)view->width * vectors * plan->largest_key * scale);
+    return ((const struct plan *)view->data)->largest_key * fmax(1, (double)view->width * vectors * scale);
+}
+
+/* Of each table, multiplied as far as keys reach; with both sides, keys by twice of that. */
+static double shaw_pair_cost_ns(const struct pe_plan_view *view, const struct pe_relation *relation) {
+    const struct shaw *shaw = view->params;
+    double rows = (double)shaw->clip.v[0] + (double)shaw->clip.v[1] + 1;
+    double share = fmin(1, rows / fmax(1, (double)relation->keys)) / PE_PRODUCTS_PER_NS;
+    double sides = shaw->key_side ? 3 : 1, values = shaw->values.tensor ? 1 : 0;
+    return sides * (GATHER_NS + share * (double)relation->width) +
+           values * (GATHER_NS + share * (double)relation->value_width);
 }
 
 static double shaw_mix_reach(const struct pe_plan_view *view) {
@@ -331,10 +314,10 @@ static struct pe_band band_of(const struct pe_plan_view *view, const struct pe_t
         .clip = shaw->outside == OUTSIDE_CLIP,
     };
     if (table) {
-        size_t first = table->rank == 3 ? head * table_rows(table) * table_width(table) : 0;
+        size_t first = table->rank == 3 ? head * pe_table_rows(table) * pe_table_width(table) : 0;
         band.data = (const unsigned char *)table->data + first * pe_dtype_size(table->dtype);
         band.dtype = table->dtype;
-        band.ld = band.width = table_width(table);
+        band.ld = band.width = pe_table_width(table);
     }
     return band;
 }
@@ -342,79 +325,39 @@ static struct pe_band band_of(const struct pe_plan_view *view, const struct pe_t
 static size_t shaw_scratch_bytes(const struct pe_plan_view *view, const struct pe_relation *relation,
                                  enum pe_dtype real) {
     const struct shaw *shaw = view->params;
-    struct pe_band keys = band_of(view, shaw->keys.tensor, 0);
-    size_t bytes = pe_band_scratch_bytes(&keys, real);
-    if (shaw->key_side) {
-        bytes += (size_t)PE_LOGITS_ROWS * TILE_LD * pe_dtype_size(real);
-    }
-    if (shaw->values.tensor && relation->value_width) {
-        struct pe_band values = band_of(view, shaw->values.tensor, 0);
-        size_t more = pe_band_scratch_bytes(&values, real);
-        bytes = more > bytes ? more : bytes;
-    }
-    return bytes;
+    const struct pe_tensor *values = relation->value_width ? shaw->values.tensor : NULL;
+    const struct pe_band key_band = band_of(view, shaw->keys.tensor, 0),
+                         value_band = band_of(view, values, 0);
+    size_t bytes = pe_band_scratch_bytes(&key_band, real, shaw->key_side),
+           more = values ? pe_band_scratch_bytes(&value_band, real, false) : 0;
+    return more > bytes ? more : bytes;
 }
 
-/* All queries of the block and keys first .. first+n-1. */
-static struct pe_band_block block_of(const struct pe_logits *logits, size_t first, size_t n) {
+/* All pairs of the block. */
+static struct pe_band_block block_of(const struct pe_logits *logits) {
     return (struct pe_band_block){
         .real = logits->real,
         .ordered = logits->ordered,
         .n_rows = logits->n,
-        .n_columns = n,
+        .n_columns = logits->relation->keys,
         .rows = logits->query_positions,
-        .columns = logits->key_positions + first,
+        .columns = logits->key_positions,
         .scratch = logits->scratch,
         .stop = logits->stop,
     };
 }
 
-/* (q_i + k_j).a for keys first .. first+n-1, in `sums` [queries, TILE_LD]: with the queries' product, and
- * then that of the keys, of which each block of 64 is multiplied by what the queries reach. */
-static void tile_run(const struct pe_logits *logits, const struct pe_band *band, double alpha, size_t first,
-                     size_t n, void *sums) {
-    size_t item = pe_dtype_size(logits->real);
-    struct pe_band_block block = block_of(logits, first, n);
-    struct pe_band over = pe_band_transposed(band);
-    memset(sums, 0, logits->n * TILE_LD * item);
-    pe_band_add(band, &block, (struct pe_const_matrix){logits->q, logits->q_ld}, alpha,
-                (struct pe_gather_out){sums, TILE_LD, 1});
-    for (size_t j = 0; j < n && !pe_stop_asked(logits->stop); j += block.n_rows) {
-        const unsigned char *k = (const unsigned char *)logits->k + (first + j) * logits->k_ld * item;
-        block.n_rows = n - j < PE_BAND_ROWS ? n - j : PE_BAND_ROWS;
-        block.rows = logits->key_positions + first + j;
-        block.n_columns = logits->n;
-        block.columns = logits->query_positions;
-        pe_band_add(&over, &block, (struct pe_const_matrix){k, logits->k_ld}, alpha,
-                    (struct pe_gather_out){(unsigned char *)sums + j * item, 1, TILE_LD});
-    }
-}
-
-static void both_sides(const struct pe_logits *logits, const struct pe_band *band, double alpha) {
-    size_t item = pe_dtype_size(logits->real), keys = logits->relation->keys;
-    unsigned char *sums = (unsigned char *)logits->scratch + pe_band_scratch_bytes(band, logits->real);
-    for (size_t first = 0, n; first < keys && !pe_stop_asked(logits->stop); first += n) {
-        n = keys - first < TILE ? keys - first : TILE;
-        tile_run(logits, band, alpha, first, n, sums);
-        for (size_t t = 0; t < logits->n; t++) {
-            unsigned char *out = (unsigned char *)logits->out + (t * keys + first) * item;
-            pe_vector_add(logits->real, out, out, sums + t * TILE_LD * item, n);
-        }
-    }
-}
-
 static void shaw_term(const struct pe_plan_view *view, const struct pe_logits *logits) {
     const struct shaw *shaw = view->params;
-    size_t keys = logits->relation->keys;
-    double alpha = shaw->scaled ? logits->relation->scale : 1;
-    struct pe_band band = band_of(view, shaw->keys.tensor, logits->head);
-    if (shaw->key_side) {
-        both_sides(logits, &band, alpha);
-        return;
-    }
-    struct pe_band_block block = block_of(logits, 0, keys);
-    pe_band_add(&band, &block, (struct pe_const_matrix){logits->q, logits->q_ld}, alpha,
-                (struct pe_gather_out){logits->out, keys, 1});
+    const struct pe_band band = band_of(view, shaw->keys.tensor, logits->head);
+    const struct pe_band_block block = block_of(logits);
+    const struct pe_band_term term = {
+        .band = &band,
+        .rows = {logits->q, logits->q_ld},
+        .columns = {shaw->key_side ? logits->k : NULL, logits->k_ld},
+        .alpha = shaw->scaled ? logits->relation->scale : 1,
+    };
+    pe_band_add(&term, &block, (struct pe_matrix){logits->out, logits->relation->keys});
 }
 
 static void shaw_mix(const struct pe_plan_view *view, const struct pe_logits *logits, const void *weights) {
@@ -424,7 +367,7 @@ static void shaw_mix(const struct pe_plan_view *view, const struct pe_logits *lo
         return;
     }
     struct pe_band band = band_of(view, shaw->values.tensor, logits->head);
-    struct pe_band_block block = block_of(logits, 0, keys);
+    struct pe_band_block block = block_of(logits);
     pe_band_mix(&band, &block, (struct pe_const_matrix){weights, keys},
                 (struct pe_matrix){logits->out, logits->relation->value_width});
 }
@@ -453,5 +396,6 @@ const struct pe_encoding pe_shaw = {
     .mix = shaw_mix,
     .scratch_bytes = shaw_scratch_bytes,
     .reach = shaw_reach,
+    .pair_cost_ns = shaw_pair_cost_ns,
     .mix_reach = shaw_mix_reach,
 };

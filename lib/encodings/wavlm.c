@@ -22,17 +22,18 @@
 #include "core/admit.h"
 #include "core/bucket.h"
 #include "core/cells.h"
-#include "core/stop.h"
+#include "core/pieces.h"
 #include "kernels/vector.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define CHUNK       256 /* numbers made at a time, on the stack */
+#define CHUNK       256  /* numbers made at a time, on the stack */
+#define PAIR_NS     2.0  /* to find a bias, gate it and add it */
+#define STEP        1024 /* biases of a head made between two questions whether to stop */
 #define SEEDED_ROWS 8
 #define MAX_WIDTH   65536
 
-enum { FIELD_SEED = 7 }; /* its row */
 enum { TABLE, GATE_WEIGHT, GATE_BIAS, GATE_CONST, N_TABLES };
 
 struct wavlm {
@@ -53,23 +54,37 @@ struct wavlm_data {
     double numbers[]; /* [2, d] the gates' weights, then the edges of the buckets */
 };
 
+enum {
+    FIELD_NUM_BUCKETS,
+    FIELD_MAX_DISTANCE,
+    FIELD_HEAD_DIM,
+    FIELD_TABLE,
+    FIELD_GATE_WEIGHT,
+    FIELD_GATE_BIAS,
+    FIELD_GATE_CONST,
+    FIELD_SEED,
+    FIELD_STD
+};
+
 static const struct pe_field fields[] = {
-    {PE_FIELD(wavlm, num_buckets), .min = 4, .max = PE_BUCKETS_MAX, .def = "320",
-     .doc = "buckets of distances; half of them are for keys after the query"},
-    {PE_FIELD(wavlm, max_distance), .min = 1, .max = PE_BUCKETS_MAX_DISTANCE, .def = "800",
-     .doc = "the distance from which all are in the last bucket"},
-    {PE_FIELD(wavlm, head_dim), .min = 1, .max = MAX_WIDTH, .flags = PE_FIELD_WIDTH,
-     .doc = "width of a head's queries"},
-    {PE_FIELD(wavlm, table), .shape = "[num_buckets, H]", .doc = "the biases: rel_attn_embed"},
-    {PE_FIELD(wavlm, gate_weight), .shape = "[n, d]",
-     .doc = "weights of the gates, n even, 8 in WavLM: gru_rel_pos_linear.weight"},
-    {PE_FIELD(wavlm, gate_bias), .shape = "[n]", .doc = "their biases: gru_rel_pos_linear.bias"},
-    {PE_FIELD(wavlm, gate_const), .shape = "[H] or [1, H, 1, 1]",
-     .doc = "a number for each head: gru_rel_pos_const, eco_a"},
-    {PE_FIELD(wavlm, seed), .min = 0, .max = PE_POSITION_MAX,
-     .doc = "in place of the tables: normal random numbers, another seed, others"},
-    {PE_FIELD(wavlm, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
-     .doc = "the standard deviation of numbers from a seed"},
+    [FIELD_NUM_BUCKETS] = {PE_FIELD(wavlm, num_buckets), .min = 4, .max = PE_BUCKETS_MAX, .def = "320",
+                           .doc = "buckets of distances; half of them are for keys after the query"},
+    [FIELD_MAX_DISTANCE] = {PE_FIELD(wavlm, max_distance), .min = 1, .max = PE_BUCKETS_MAX_DISTANCE,
+                            .def = "800", .doc = "the distance from which all are in the last bucket"},
+    [FIELD_HEAD_DIM] = {PE_FIELD(wavlm, head_dim), .min = 1, .max = MAX_WIDTH, .flags = PE_FIELD_WIDTH,
+                        .doc = "width of a head's queries"},
+    [FIELD_TABLE] = {PE_FIELD(wavlm, table), .shape = "[num_buckets, H]",
+                     .doc = "the biases: rel_attn_embed"},
+    [FIELD_GATE_WEIGHT] = {PE_FIELD(wavlm, gate_weight), .shape = "[n, d]",
+                           .doc = "weights of the gates, n even, 8 in WavLM: gru_rel_pos_linear.weight"},
+    [FIELD_GATE_BIAS] = {PE_FIELD(wavlm, gate_bias), .shape = "[n]",
+                         .doc = "their biases: gru_rel_pos_linear.bias"},
+    [FIELD_GATE_CONST] = {PE_FIELD(wavlm, gate_const), .shape = "[H] or [1, H, 1, 1]",
+                          .doc = "a number for each head: gru_rel_pos_const, eco_a"},
+    [FIELD_SEED] = {PE_FIELD(wavlm, seed), .min = 0, .max = PE_POSITION_MAX,
+                    .doc = "in place of the tables: normal random numbers, another seed, others"},
+    [FIELD_STD] = {PE_FIELD(wavlm, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
+                   .doc = "the standard deviation of numbers from a seed"},
 };
 
 /* ---- Tables -------------------------------------------------------------------------------------------- */
@@ -210,10 +225,57 @@ static double sigmoid(double x) {
     return 1 / (1 + exp(-x));
 }
 
+/* What blocks share, of each head asked for: gate_const, and the biases of all distances from the least key -
+ * query on, or where that would be more than there are pairs, or they are no whole numbers, of all buckets. */
+struct shared {
+    bool by_distance;
+    size_t n;
+    double *constants, *biases; /* [slots], [slots, n] */
+};
+
+static size_t shared_cut(const struct wavlm *wavlm, const struct pe_relation *relation, struct shared *out,
+                         void *memory) {
+    double distances = relation->most - relation->least + 1;
+    struct pe_pieces pieces = {memory, 0};
+    pe_pieces_take(&pieces, 1, 1, sizeof *out); /* itself */
+    out->by_distance = relation->whole && distances <= (double)relation->queries * (double)relation->keys;
+    out->n = out->by_distance ? (size_t)distances : (size_t)wavlm->num_buckets;
+    out->constants = pe_pieces_take(&pieces, 1, relation->n_slots, sizeof(double));
+    out->biases = pe_pieces_take(&pieces, relation->n_slots, out->n, sizeof(double));
+    return pieces.bytes;
+}
+
+static size_t wavlm_shared_bytes(const struct pe_plan_view *view, const struct pe_relation *relation,
+                                 enum pe_dtype real) {
+    struct shared shared;
+    (void)real;
+    return shared_cut(view->params, relation, &shared, NULL);
+}
+
+static void wavlm_share(const struct pe_plan_view *view, const struct pe_relation *relation,
+                        enum pe_dtype real, void *memory, const struct pe_stop *stop) {
+    const struct wavlm_data *data = view->data;
+    const struct pe_cells table = cells_of(view->params, TABLE),
+                          constant = cells_of(view->params, GATE_CONST);
+    struct shared *is = memory;
+    (void)real;
+    shared_cut(view->params, relation, is, memory);
+    for (size_t slot = 0; slot < relation->n_slots; slot++) {
+        size_t head = pe_relation_head(relation, slot), last = SIZE_MAX;
+        double *out = is->biases + slot * is->n;
+        is->constants[slot] = pe_cells_at(&constant, head, 0);
+        for (size_t i = 0; i < is->n && (i % STEP || !pe_stop_asked(stop)); i++) {
+            size_t bucket =
+                is->by_distance ? pe_buckets_find(&data->buckets, relation->least + (double)i) : i;
+            out[i] = bucket == last ? out[i - 1] : pe_cells_at(&table, bucket, head);
+            last = bucket;
+        }
+    }
+}
+
 /* q [d] -> g */
 static double gate(const struct pe_plan_view *view, const struct pe_logits *block, size_t t) {
     const struct wavlm_data *data = view->data;
-    const struct pe_cells constant = cells_of(view->params, GATE_CONST);
     size_t d = view->width, item = pe_dtype_size(block->real);
     const unsigned char *q = (const unsigned char *)block->q + t * block->q_ld * item;
     double sum[2] = {data->bias[0], data->bias[1]}, part[CHUNK];
@@ -223,20 +285,31 @@ static double gate(const struct pe_plan_view *view, const struct pe_logits *bloc
         sum[0] += pe_vector_dot(part, data->numbers + c, n);
         sum[1] += pe_vector_dot(part, data->numbers + d + c, n);
     }
-    return sigmoid(sum[0]) * (sigmoid(sum[1]) * pe_cells_at(&constant, block->head, 0) - 1) + 2;
+    double constant = ((const struct shared *)block->shared)->constants[block->slot];
+    return sigmoid(sum[0]) * (sigmoid(sum[1]) * constant - 1) + 2;
+}
+
+/* Of n keys from `first` on. */
+static void chunk_fill(const struct pe_plan_view *view, const struct pe_logits *block, double query,
+                       size_t first, size_t n, double *out) {
+    const struct wavlm_data *data = view->data;
+    const struct shared *is = block->shared;
+    const double *biases = is->biases + block->slot * is->n, *keys = block->key_positions + first;
+    for (size_t i = 0; i < n; i++) {
+        out[i] = biases[is->by_distance ? (size_t)(keys[i] - query - block->relation->least)
+                                        : pe_buckets_find(&data->buckets, keys[i] - query)];
+    }
 }
 
 static void row_add(const struct pe_plan_view *view, const struct pe_logits *block, size_t t) {
-    const struct wavlm_data *data = view->data;
-    const struct pe_cells table = cells_of(view->params, TABLE);
     size_t keys = block->relation->keys, item = pe_dtype_size(block->real);
     unsigned char *out = (unsigned char *)block->out + t * keys * item;
     double g = gate(view, block, t), chunk[CHUNK], real[CHUNK];
     for (size_t j = 0, n; j < keys; j += n) {
         n = keys - j < CHUNK ? keys - j : CHUNK;
+        chunk_fill(view, block, block->query_positions[t], j, n, chunk);
         for (size_t i = 0; i < n; i++) {
-            double offset = block->key_positions[j + i] - block->query_positions[t];
-            chunk[i] = g * pe_cells_at(&table, pe_buckets_find(&data->buckets, offset), block->head);
+            chunk[i] *= g;
         }
         pe_dtype_store(block->real, chunk, n, real);
         pe_vector_add(block->real, out + j * item, out + j * item, real, n);
@@ -255,6 +328,12 @@ static double wavlm_reach(const struct pe_plan_view *view, const struct pe_relat
     double sum =
         data->most_gate * fmax(relation->largest_query, 1) + fabs(data->bias[0]) + fabs(data->bias[1]);
     return isfinite(sum) ? data->most_bias * fmax(2, 1 + data->most_const) : INFINITY;
+}
+
+static double wavlm_pair_cost_ns(const struct pe_plan_view *view, const struct pe_relation *relation) {
+    (void)view;
+    (void)relation;
+    return PAIR_NS;
 }
 
 static int wavlm_admit(const struct pe_plan_view *view, const struct pe_positions *positions,
@@ -284,5 +363,8 @@ const struct pe_encoding pe_wavlm = {
     .admit = wavlm_admit,
     .suits = wavlm_suits,
     .term = wavlm_term,
+    .shared_bytes = wavlm_shared_bytes,
+    .share = wavlm_share,
     .reach = wavlm_reach,
+    .pair_cost_ns = wavlm_pair_cost_ns,
 };

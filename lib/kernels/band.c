@@ -5,14 +5,18 @@
  */
 #include "kernels/band.h"
 
+#include "kernels/tile.h"
 #include "kernels/vector.h"
+
+#include <string.h>
 
 #define WINDOW_MOST  ((size_t)512)
 #define WINDOW_LEAST ((size_t)32)
 #define WINDOW_ITEMS ((size_t)1 << 16) /* numbers of the table, where its vectors are long */
 #define ALIGN        ((size_t)64)
 
-struct pe_band pe_band_transposed(const struct pe_band *band) {
+/* The same, for rows in the place of columns. */
+static struct pe_band transposed(const struct pe_band *band) {
     struct pe_band other = *band;
     other.least = -band->most;
     other.most = -band->least;
@@ -31,22 +35,24 @@ static size_t aligned(size_t bytes) {
     return (bytes + ALIGN - 1) / ALIGN * ALIGN;
 }
 
-/* The scratch memory: products [n, window] (or sums), rows of the table in another type, a product. */
+/* The scratch memory: products (or sums of weights) [n, window], rows of the table in another type, and what
+ * becomes of them: sums of a tile, or the product of the weights. */
 struct parts {
-    size_t converted, product, bytes;
+    size_t converted, sums, bytes;
 };
 
-static struct parts parts_of(const struct pe_band *band, enum pe_dtype real) {
-    size_t item = pe_dtype_size(real), window = window_rows(band);
+static struct parts parts_of(const struct pe_band *band, enum pe_dtype real, bool tiles) {
+    size_t item = pe_dtype_size(real), window = window_rows(band), tile = pe_tile_bytes(PE_BAND_ROWS, real),
+           product = aligned(PE_BAND_ROWS * band->width * item);
     struct parts parts;
     parts.converted = aligned(PE_BAND_ROWS * window * item);
-    parts.product = parts.converted + (band->dtype == real ? 0 : aligned(window * band->width * item));
-    parts.bytes = parts.product + aligned(PE_BAND_ROWS * band->width * item);
+    parts.sums = parts.converted + (band->dtype == real ? 0 : aligned(window * band->width * item));
+    parts.bytes = parts.sums + (tiles && tile > product ? tile : product);
     return parts;
 }
 
-size_t pe_band_scratch_bytes(const struct pe_band *band, enum pe_dtype real) {
-    return parts_of(band, real).bytes;
+size_t pe_band_scratch_bytes(const struct pe_band *band, enum pe_dtype real, bool tiles) {
+    return parts_of(band, real, tiles).bytes;
 }
 
 static void span_of(const double *positions, size_t n, int64_t *least, int64_t *most) {
@@ -78,23 +84,48 @@ static bool reached(const struct pe_band *band, const struct pe_band_block *bloc
     return band->clip || (least <= band->most && most >= band->least);
 }
 
-/* The window of distances least .. most as a gather, and its rows in the type of the arithmetic. */
-static struct pe_gather window_open(const struct pe_band *band, const struct pe_band_block *block,
-                                    int64_t least, int64_t most, struct pe_const_matrix *rows) {
-    size_t first = (size_t)(band->reversed ? band->most - most : least - band->least);
-    size_t n = (size_t)(most - least) + 1, size = pe_dtype_size(band->dtype);
+/* Some rows of the table, in the type of the arithmetic, and the pairs that are so far apart. */
+struct window {
+    int64_t low, high; /* distances of the windows after it */
+    struct pe_const_matrix rows;
+    size_t n;
+    struct pe_gather gather;
+};
+
+/* The rows as they are, or converted. */
+static struct pe_const_matrix rows_open(const struct pe_band *band, const struct pe_band_block *block,
+                                        size_t first, size_t n) {
+    size_t size = pe_dtype_size(band->dtype), item = pe_dtype_size(block->real);
     const unsigned char *from = (const unsigned char *)band->data + first * band->ld * size;
-    *rows = (struct pe_const_matrix){from, band->ld};
-    if (band->dtype != block->real) {
-        unsigned char *to = (unsigned char *)block->scratch + parts_of(band, block->real).converted;
-        size_t item = pe_dtype_size(block->real);
-        *rows = (struct pe_const_matrix){to, band->width};
-        for (size_t r = 0; r < n; r++) {
-            pe_vector_store(band->dtype, from + r * band->ld * size, band->width, block->real,
-                            to + r * band->width * item);
-        }
+    unsigned char *to = (unsigned char *)block->scratch + parts_of(band, block->real, false).converted;
+    if (band->dtype == block->real) {
+        return (struct pe_const_matrix){from, band->ld};
     }
-    return (struct pe_gather){
+    for (size_t r = 0; r < n; r++) {
+        pe_vector_store(band->dtype, from + r * band->ld * size, band->width, block->real,
+                        to + r * band->width * item);
+    }
+    return (struct pe_const_matrix){to, band->width};
+}
+
+static bool windows_open(const struct pe_band *band, const struct pe_band_block *block,
+                         struct window *window) {
+    return reached(band, block, &window->low, &window->high);
+}
+
+/* False: there are no more. */
+static bool window_next(const struct pe_band *band, const struct pe_band_block *block,
+                        struct window *window) {
+    int64_t least = window->low, most = least + (int64_t)window_rows(band) - 1;
+    if (least > window->high || pe_stop_asked(block->stop)) {
+        return false;
+    }
+    most = most < window->high ? most : window->high;
+    window->low = most + 1;
+    window->n = (size_t)(most - least) + 1;
+    window->rows =
+        rows_open(band, block, (size_t)(band->reversed ? band->most - most : least - band->least), window->n);
+    window->gather = (struct pe_gather){
         .real = block->real,
         .n_rows = block->n_rows,
         .n_columns = block->n_columns,
@@ -107,67 +138,96 @@ static struct pe_gather window_open(const struct pe_band *band, const struct pe_
         .above = band->clip && most == band->most,
         .stop = block->stop,
     };
+    return true;
 }
 
-static int64_t window_end(const struct pe_band *band, int64_t least, int64_t high) {
-    int64_t most = least + (int64_t)window_rows(band) - 1;
-    return most < high ? most : high;
+/* out(a, b) += alpha * vectors(a) . band(distance of a and b) */
+static void products_add(const struct pe_band *band, const struct pe_band_block *block,
+                         struct pe_const_matrix vectors, double alpha, struct pe_gather_out out) {
+    struct pe_gemm gemm = {.dtype = block->real,
+                           .ordered = block->ordered,
+                           .stop = block->stop,
+                           .b_transposed = true,
+                           .m = block->n_rows,
+                           .k = band->width,
+                           .alpha = alpha,
+                           .a = vectors,
+                           .c = {.data = block->scratch, .ld = window_rows(band)}};
+    struct window window;
+    bool any = windows_open(band, block, &window);
+    while (any && window_next(band, block, &window)) {
+        gemm.b = window.rows;
+        gemm.n = window.n;
+        pe_gemm_run(&gemm);
+        pe_gather_add(&window.gather, (struct pe_const_matrix){gemm.c.data, gemm.c.ld}, out);
+    }
 }
 
-void pe_band_add(const struct pe_band *band, const struct pe_band_block *block,
-                 struct pe_const_matrix vectors, double alpha, struct pe_gather_out out) {
-    int64_t low, high;
-    size_t ld = window_rows(band);
-    if (!reached(band, block, &low, &high)) {
+/* What columns first .. first+n-1 take, of one tile. Of the columns' own vectors each block of PE_BAND_ROWS
+ * is multiplied by what the rows reach. */
+static void tile_run(const struct pe_band_term *term, const struct pe_band_block *all,
+                     const struct pe_tile *tile) {
+    size_t item = pe_dtype_size(all->real);
+    struct pe_band over = transposed(term->band);
+    struct pe_band_block block = *all;
+    block.columns = all->columns + tile->first;
+    block.n_columns = tile->n;
+    memset(tile->sums, 0, tile->rows * PE_TILE_LD * item);
+    products_add(term->band, &block, term->rows, term->alpha,
+                 (struct pe_gather_out){tile->sums, PE_TILE_LD, 1});
+    block.columns = all->rows;
+    block.n_columns = all->n_rows;
+    for (size_t j = 0; term->columns.data && j < tile->n && !pe_stop_asked(all->stop); j += block.n_rows) {
+        size_t first = tile->first + j;
+        block.n_rows = tile->n - j < PE_BAND_ROWS ? tile->n - j : PE_BAND_ROWS;
+        block.rows = all->columns + first;
+        struct pe_const_matrix vectors = {
+            (const unsigned char *)term->columns.data + first * term->columns.ld * item, term->columns.ld};
+        products_add(&over, &block, vectors, term->alpha,
+                     (struct pe_gather_out){(unsigned char *)tile->sums + j * item, 1, PE_TILE_LD});
+    }
+}
+
+void pe_band_add(const struct pe_band_term *term, const struct pe_band_block *block, struct pe_matrix out) {
+    if (!term->columns.data && !term->constants) {
+        products_add(term->band, block, term->rows, term->alpha, (struct pe_gather_out){out.data, out.ld, 1});
         return;
     }
-    for (int64_t most; low <= high && !pe_stop_asked(block->stop); low = most + 1) {
-        struct pe_const_matrix rows;
-        most = window_end(band, low, high);
-        struct pe_gather gather = window_open(band, block, low, most, &rows);
-        struct pe_gemm gemm = {.dtype = block->real,
-                               .ordered = block->ordered,
-                               .stop = block->stop,
-                               .b_transposed = true,
-                               .m = block->n_rows,
-                               .n = (size_t)(most - low) + 1,
-                               .k = band->width,
-                               .alpha = alpha,
-                               .a = vectors,
-                               .b = rows,
-                               .c = {.data = block->scratch, .ld = ld}};
-        pe_gemm_run(&gemm);
-        pe_gather_add(&gather, (struct pe_const_matrix){block->scratch, ld}, out);
+    struct pe_tile tile = {.real = block->real,
+                           .rows = block->n_rows,
+                           .sums = (unsigned char *)block->scratch +
+                                   parts_of(term->band, block->real, false).sums};
+    while (pe_tile_next(&tile, block->n_columns, block->stop)) {
+        tile_run(term, block, &tile);
+        pe_tile_add(&tile, term->constants, out);
     }
 }
 
 void pe_band_mix(const struct pe_band *band, const struct pe_band_block *block,
                  struct pe_const_matrix weights, struct pe_matrix out) {
-    int64_t low, high;
-    size_t ld = window_rows(band), item = pe_dtype_size(block->real);
-    unsigned char *product = (unsigned char *)block->scratch + parts_of(band, block->real).product;
-    if (!reached(band, block, &low, &high)) {
-        return;
-    }
-    for (int64_t most; low <= high && !pe_stop_asked(block->stop); low = most + 1) {
-        struct pe_const_matrix rows;
-        most = window_end(band, low, high);
-        struct pe_gather gather = window_open(band, block, low, most, &rows);
-        pe_gather_sum(&gather, weights, (struct pe_matrix){block->scratch, ld});
-        struct pe_gemm gemm = {.dtype = block->real,
-                               .ordered = block->ordered,
-                               .stop = block->stop,
-                               .m = block->n_rows,
-                               .n = band->width,
-                               .k = (size_t)(most - low) + 1,
-                               .alpha = 1,
-                               .a = {.data = block->scratch, .ld = ld},
-                               .b = rows,
-                               .c = {.data = product, .ld = band->width}};
+    size_t item = pe_dtype_size(block->real);
+    struct pe_matrix sums = {block->scratch, window_rows(band)},
+                     product = {(unsigned char *)block->scratch + parts_of(band, block->real, false).sums,
+                                band->width};
+    struct pe_gemm gemm = {.dtype = block->real,
+                           .ordered = block->ordered,
+                           .stop = block->stop,
+                           .m = block->n_rows,
+                           .n = band->width,
+                           .alpha = 1,
+                           .a = {.data = sums.data, .ld = sums.ld},
+                           .c = product};
+    struct window window;
+    bool any = windows_open(band, block, &window);
+    while (any && window_next(band, block, &window)) {
+        gemm.b = window.rows;
+        gemm.k = window.n;
+        pe_gather_sum(&window.gather, weights, sums);
         pe_gemm_run(&gemm);
         for (size_t a = 0; a < block->n_rows; a++) {
             unsigned char *to = (unsigned char *)out.data + a * out.ld * item;
-            pe_vector_add(block->real, to, to, product + a * band->width * item, band->width);
+            pe_vector_add(block->real, to, to, (const unsigned char *)product.data + a * product.ld * item,
+                          band->width);
         }
     }
 }

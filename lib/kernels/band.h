@@ -22,9 +22,6 @@ struct pe_band {
     bool clip; /* distances beyond the ends take the vectors at the ends; else none */
 };
 
-/* The same, for rows in the place of columns. */
-struct pe_band pe_band_transposed(const struct pe_band *band);
-
 /* Positions are whole numbers, at most 2^53 from zero. */
 struct pe_band_block {
     enum pe_dtype real;
@@ -35,12 +32,21 @@ struct pe_band_block {
     const struct pe_stop *stop;
 };
 
-/* out(a, b) += alpha * vectors(a) . band(distance of a and b), as one number of type real. */
-void pe_band_add(const struct pe_band *band, const struct pe_band_block *block,
-                 struct pe_const_matrix vectors, double alpha, struct pe_gather_out out);
+/* What a pair takes: alpha * (rows(a) + columns(b)) . band(distance of a and b) + constants(b). */
+struct pe_band_term {
+    const struct pe_band *band;
+    struct pe_const_matrix rows;    /* [n_rows, width] */
+    struct pe_const_matrix columns; /* [n_columns, width]; no data: zeros */
+    const void *constants;          /* [n_columns], also where there is no vector; NULL: zeros */
+    double alpha;
+};
+
+/* out [n_rows, n_columns] += term, as one number of type real. */
+void pe_band_add(const struct pe_band_term *term, const struct pe_band_block *block, struct pe_matrix out);
 /* out [n, width] += sum over columns b of weights(a, b) * band(distance of a and b). */
 void pe_band_mix(const struct pe_band *band, const struct pe_band_block *block,
                  struct pe_const_matrix weights, struct pe_matrix out);
-size_t pe_band_scratch_bytes(const struct pe_band *band, enum pe_dtype real);
+/* tiles: of a term with vectors of columns, or constants. */
+size_t pe_band_scratch_bytes(const struct pe_band *band, enum pe_dtype real, bool tiles);
 
 #endif

@@ -28,15 +28,13 @@ struct pe_bucketed {
     const uint32_t *rows; /* [2 reach + 1] of distances -reach .. reach; those beyond have that at the end */
     size_t reach;
     const struct pe_stop *stop;
-    /* pe_bucketed_open says which rows of the tables the block reaches: */
-    size_t first, n;
-    const void *table[2]; /* [n, width] of them; NULL: there is no such product */
-    void *products[2];    /* memory for [PE_BUCKETED_QUERIES, n] */
+    size_t first; /* row that the tables begin with; there are all that the block reaches */
+    struct pe_const_matrix table[2]; /* [n, width]; no data: there is no such product */
+    void *products[2];               /* memory for [PE_BUCKETED_QUERIES, n] */
 };
 
-/* No block whose distances are at most `distance` reaches more rows. */
-size_t pe_bucketed_most(const uint32_t *rows, size_t reach, double distance);
-void pe_bucketed_open(struct pe_bucketed *block);
+/* Row of a distance. */
+uint32_t pe_bucketed_row(const uint32_t *rows, size_t reach, double distance);
 /* out [n_queries, n_keys]: to each element one number is added. */
 void pe_bucketed_add(const struct pe_bucketed *block, void *out);
 

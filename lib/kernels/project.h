@@ -11,10 +11,10 @@ struct pe_projection {
     const struct pe_tensor *x;    /* [rows, D] */
     const struct pe_tensor *w;    /* [D, columns]; NULL: x as it is */
     const struct pe_tensor *bias; /* [columns]; NULL: none */
-    double *panels;               /* memory of pe_project_panels(D), where there is w */
+    double *panels;               /* memory of pe_project_panels numbers, where there is w */
 };
 
-size_t pe_project_panels(size_t width);
+size_t pe_project_panels(const struct pe_tensor *x, const struct pe_tensor *w);
 /* out [rows, columns]. Fails where it is stopped. */
 int pe_project(const struct pe_projection *projection, double *out, struct pe_error *err);
 

@@ -5,6 +5,8 @@
  */
 #include "kernels/vector.h"
 
+#include "core/stop.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +30,8 @@
 #define UNIT_LEAST 1e-12 /* lengths count as no less, as in the models that have cosine attention */
 #define CHUNK      128   /* numbers on the stack while a float row becomes another type */
 
-double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity) {
+/* Of some of them. */
+static double step_largest(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity) {
     if (dtype == PE_DTYPE_F64) {
         return largest_double(x, n, skip_minus_infinity);
     }
@@ -42,6 +45,21 @@ double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n, bool skip
         most = fmax(most, largest_double(chunk, step, skip_minus_infinity));
     }
     return most;
+}
+
+double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity,
+                         const struct pe_stop *stop) {
+    const unsigned char *at = x;
+    double most = 0;
+    for (size_t done = 0, step; done < n && !pe_stop_asked(stop); done += step) {
+        step = pe_stop_step(n, done);
+        most = fmax(most, step_largest(dtype, at + done * pe_dtype_size(dtype), step, skip_minus_infinity));
+    }
+    return most;
+}
+
+double pe_vector_largest_of(const struct pe_tensor *tensor, const struct pe_stop *stop) {
+    return tensor ? pe_vector_largest(tensor->dtype, tensor->data, pe_tensor_count(tensor), false, stop) : 0;
 }
 
 double pe_vector_limit(enum pe_dtype dtype) {
@@ -104,7 +122,7 @@ static void unit_store(enum pe_dtype dtype, void *x, size_t n, double divisor, d
 }
 
 void pe_vector_unit(enum pe_dtype dtype, void *x, size_t n, double length) {
-    double largest = pe_vector_largest(dtype, x, n, false), sum = 0, chunk[CHUNK];
+    double largest = pe_vector_largest(dtype, x, n, false, NULL), sum = 0, chunk[CHUNK];
     if (!(largest > 0)) {
         return;
     }

@@ -9,8 +9,11 @@
 #include "posenc.h"
 
 /* The largest |x|; 0 when n is 0, infinity when there is a NaN or an infinity. -infinity may be passed over.
- */
-double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity);
+ * Stopped, it is any number. */
+double pe_vector_largest(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity,
+                         const struct pe_stop *stop);
+/* Of a tensor; 0 where there is none. */
+double pe_vector_largest_of(const struct pe_tensor *tensor, const struct pe_stop *stop);
 /* The largest finite number of any type. */
 double pe_vector_limit(enum pe_dtype dtype);
 /* A quarter of its last place: any finite number plus this, and the sum plus this, stays finite. */

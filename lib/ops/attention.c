@@ -157,8 +157,8 @@ static double cost_ns(const struct pe_attention *a) {
         flops += 8 * scores * (double)a->width;
     }
     double wide = a->real == PE_DTYPE_F64 ? 2 : 1, biases = 0;
-    if (a->relative && !a->relative->row->term) {
-        biases = scores * pe_relative_cost_ns(a->relative);
+    if (a->relative) {
+        biases = scores * pe_relative_cost_ns(a->relative, a->keys);
     }
     return wide * (flops / 40 + scores) + biases;
 }

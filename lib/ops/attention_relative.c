@@ -13,20 +13,21 @@
 
 /* ---- Opening ------------------------------------------------------------------------------------------- */
 
-static int heads_read(const struct pe_reader *r, struct pe_relative_heads *heads, struct pe_error *err) {
+static int heads_read(const struct pe_reader *r, struct pe_relation *relation, struct pe_error *err) {
     const struct pe_attention_args *args = r->args;
     const struct pe_attention *a = r->a;
     size_t model = args->head_index ? args->heads : a->heads;
-    if (pe_relative_heads_read(r->arena, heads, model, args->head_index, err)) {
+    if (pe_relative_heads_read(r->arena, relation, model, args->head_index, err)) {
         return err->code;
     }
-    if (heads->n != a->heads) {
-        return pe_fail(err, PE_ERR_SHAPE, "head_index", "names %zu heads, but q has %zu", heads->n, a->heads);
+    if (relation->n_slots != a->heads) {
+        return pe_fail(err, PE_ERR_SHAPE, "head_index", "names %zu heads, but q has %zu", relation->n_slots,
+                       a->heads);
     }
     return PE_OK;
 }
 
-static int cosine_open(struct pe_reader *r, const struct pe_relative_heads *heads, struct pe_error *err) {
+static int cosine_open(struct pe_reader *r, const struct pe_relation *relation, struct pe_error *err) {
     const struct pe_plan_view *view = pe_plan_view(r->args->plan);
     const struct pe_encoding *row = pe_plan_row(r->args->plan);
     struct pe_attention *a = r->a;
@@ -35,7 +36,7 @@ static int cosine_open(struct pe_reader *r, const struct pe_relative_heads *head
         return PE_OK;
     }
     for (size_t h = 0; h < a->heads; h++) {
-        most = fmax(most, row->cosine(view, heads->index ? heads->index[h] : h));
+        most = fmax(most, row->cosine(view, pe_relation_head(relation, h)));
     }
     for (int side = 0; side < 2; side++) {
         enum pe_stream_name name = side ? PE_STREAM_K : PE_STREAM_Q;
@@ -124,18 +125,20 @@ int pe_reader_relate(struct pe_reader *r, struct pe_error *err) {
         return PE_OK;
     }
     struct pe_relative *relative = pe_arena_array(r->arena, 1, sizeof *relative, err);
-    if (!relative || pe_reader_sides(r, &sides, err) || heads_read(r, &relative->heads, err) ||
-        cosine_open(r, &relative->heads, err)) {
+    if (!relative || pe_reader_sides(r, &sides, err)) {
+        return err->code;
+    }
+    struct pe_relation *relation = &relative->relation;
+    if (heads_read(r, relation, err) || cosine_open(r, relation, err)) {
         return err->code;
     }
     relative->real = a->real;
-    relative->relation = (struct pe_relation){
-        .width = a->width,
-        .value_width = r->outputs & PE_ATTENTION_OUTPUT ? a->value_width : 0,
-        .largest_query = r->largest[PE_STREAM_Q],
-        .largest_key = r->largest[PE_STREAM_K],
-        .scale = a->scale,
-    };
+    relation->width = a->width;
+    relation->value_width = r->outputs & PE_ATTENTION_OUTPUT ? a->value_width : 0;
+    relation->largest_query = r->largest[PE_STREAM_Q];
+    relation->largest_key = r->largest[PE_STREAM_K];
+    relation->scale = a->scale;
+    relation->ordered = a->ordered;
     a->relative = relative;
     return pe_relative_open(r->arena, relative, r->args->plan, sides.positions, err) ||
                    distances_check(a, &sides, err)
@@ -145,14 +148,9 @@ int pe_reader_relate(struct pe_reader *r, struct pe_error *err) {
 
 /* ---- Running ------------------------------------------------------------------------------------------- */
 
-static size_t head_of(const struct pe_attention_block *block) {
-    const struct pe_relative_heads *heads = &block->a->relative->heads;
-    return heads->index ? heads->index[block->h] : block->h;
-}
-
 double pe_block_cosine(const struct pe_attention *a, size_t h) {
     const struct pe_relative *relative = a->relative;
-    return relative->row->cosine(relative->view, relative->heads.index ? relative->heads.index[h] : h);
+    return relative->row->cosine(relative->view, pe_relation_head(&relative->relation, h));
 }
 
 /* Rows first .. first+n-1 of the block as a block of logits, without what they are written to. */
@@ -169,23 +167,21 @@ static struct pe_logits logits_of(const struct pe_attention_block *block, size_t
     }
     struct pe_const_matrix q = pe_block_rows(block, PE_STREAM_Q, i), k = pe_block_rows(block, PE_STREAM_K, 0);
     const double *positions = relation->query_positions + block->b * relative->query_batch;
-    size_t key_first = block->b * relative->key_batch;
     return (struct pe_logits){
         .relation = relation,
-        .head = head_of(block),
+        .head = pe_relation_head(relation, block->h),
+        .slot = block->h,
         .n = n,
         .real = a->real,
         .ordered = a->ordered,
         .query_positions = positions + i,
-        .key_positions = relation->key_positions + key_first,
+        .key_positions = relation->key_positions + block->b * relative->key_batch,
         .q = q.data,
         .k = k.data,
         .q_ld = q.ld,
         .k_ld = k.ld,
         .visible = visible,
-        .key_vectors = relative->key_vectors
-                           ? relative->key_vectors + key_first * relative->key_width * a->real_size
-                           : NULL,
+        .shared = relative->shared,
         .scratch = block->scratch,
         .stop = a->stop,
     };

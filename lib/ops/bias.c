@@ -125,7 +125,7 @@ int pe_bias_rows_open(struct pe_arena *arena, const struct pe_bias_rows **out,
     }
     struct pe_relative *relative = &rows->relative;
     relative->real = PE_DTYPE_F64;
-    if (pe_relative_heads_read(arena, &relative->heads, args.heads, args.head_index, err) ||
+    if (pe_relative_heads_read(arena, &relative->relation, args.heads, args.head_index, err) ||
         pe_relative_open(arena, relative, args.plan, positions, err) ||
         overflow_check(relative, args.dtype, err) || pe_relative_prepare(arena, relative, err)) {
         return err->code;
@@ -159,7 +159,7 @@ static void tile_make(const struct pe_bias_rows *rows, struct pe_relative_tile t
 /* Rows of the flattened [B*H, Tq]. */
 static struct pe_relative_tile rows_tile(const struct pe_bias_rows *rows, size_t index, size_t n) {
     const struct pe_relative *relative = &rows->relative;
-    size_t queries = relative->relation.queries, heads = relative->heads.n;
+    size_t queries = relative->relation.queries, heads = relative->relation.n_slots;
     size_t i = index % queries, left = queries - i;
     n = n < left ? n : left;
     return (struct pe_relative_tile){.b = index / queries / heads,
@@ -198,8 +198,8 @@ static void bias_part(const void *state, size_t part) {
 static size_t parts_cut(struct bias *op) {
     const struct pe_relative *relative = &op->rows->relative;
     const struct pe_relation *relation = &relative->relation;
-    size_t n = (op->rows->batch ? op->rows->batch : 1) * relative->heads.n;
-    double biases = fmax(1, PART_NS / pe_relative_cost_ns(relative));
+    size_t n = (op->rows->batch ? op->rows->batch : 1) * relative->relation.n_slots;
+    double biases = fmax(1, PART_NS / pe_relative_cost_ns(relative, CHUNK));
     if (!relation->queries || !relation->keys) {
         return 0;
     }
@@ -232,7 +232,7 @@ int pe_bias_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor 
     *bias = out;
     *work = (struct pe_work){
         .n_parts = parts_cut(op),
-        .cost_ns = (double)pe_tensor_count(&out) * pe_relative_cost_ns(&rows->relative),
+        .cost_ns = (double)pe_tensor_count(&out) * pe_relative_cost_ns(&rows->relative, CHUNK),
         .state = op,
         .run = bias_part,
         .stop = err->stop,

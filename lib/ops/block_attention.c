@@ -76,6 +76,7 @@ static int attention_read(struct pe_block_reader *r, struct pe_attention *a, str
     };
     struct pe_error inner = {.stop = err->stop};
     a->stop = err->stop;
+    a->ordered = block->ordered;
     if (pe_attention_read(r->arena, a, &args, &inner)) {
         return rename_path(&inner, err);
     }
@@ -84,7 +85,6 @@ static int attention_read(struct pe_block_reader *r, struct pe_attention *a, str
     block->v = v.data;
     block->mixed = mixed.data;
     a->unit_heads = 1;
-    a->ordered = block->ordered;
     a->output = (struct pe_attention_rows){.real = mixed.data, .width = block->head_width};
     return PE_OK;
 }

@@ -178,7 +178,7 @@ static int row_take(const struct pe_block_reader *r, const struct pe_tensor *tab
         double chunk[CHUNK];
         step = width - i < CHUNK ? width - i : CHUNK;
         pe_dtype_load(table->dtype, row + i * item, step, chunk);
-        if (isinf(pe_vector_largest(PE_DTYPE_F64, chunk, step, false))) {
+        if (isinf(pe_vector_largest(PE_DTYPE_F64, chunk, step, false, NULL))) {
             return pe_fail(err, PE_ERR_NONFINITE, "", "row %.0f of wte.weight is not of numbers alone", id);
         }
         pe_dtype_store(r->block->real, chunk, step, out + i * r->block->real_size);

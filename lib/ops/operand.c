@@ -59,14 +59,8 @@ static int align(struct pe_arena *arena, struct pe_tensor *tensor, struct pe_err
 
 double pe_largest_find(enum pe_dtype dtype, const void *x, size_t n, bool skip_minus_infinity,
                        struct pe_error *err) {
-    const unsigned char *at = x;
-    double largest = 0;
-    for (size_t done = 0, step; done < n && !pe_error_poll(err); done += step) {
-        step = pe_stop_step(n, done);
-        largest = fmax(largest,
-                       pe_vector_largest(dtype, at + done * pe_dtype_size(dtype), step, skip_minus_infinity));
-    }
-    return largest;
+    double largest = pe_vector_largest(dtype, x, n, skip_minus_infinity, err->stop);
+    return pe_error_poll(err) ? 0 : largest;
 }
 
 int pe_operand_read(struct pe_arena *arena, struct pe_operand *out, const struct pe_tensor *in,

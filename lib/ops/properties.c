@@ -88,7 +88,7 @@ static void rows_measure(const struct properties *op) {
 static double largest(const struct properties *op, const double *x) {
     double most = 0;
     for (size_t i = 0; i < op->n && !stopped_at(op, i); i++) {
-        most = fmax(most, pe_vector_largest(PE_DTYPE_F64, x + i * op->width, op->width, false));
+        most = fmax(most, pe_vector_largest(PE_DTYPE_F64, x + i * op->width, op->width, false, NULL));
     }
     return most;
 }

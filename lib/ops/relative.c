@@ -35,12 +35,13 @@ static int index_read(const struct pe_tensor *tensor, size_t i, size_t model, si
     return pe_error_at(err, "head_index");
 }
 
-int pe_relative_heads_read(struct pe_arena *arena, struct pe_relative_heads *heads, size_t model,
+int pe_relative_heads_read(struct pe_arena *arena, struct pe_relation *relation, size_t heads,
                            const struct pe_tensor *index, struct pe_error *err) {
     char shape[128];
-    *heads = (struct pe_relative_heads){.model = model, .n = model};
-    if (model > PE_HEADS_MAX) {
-        return pe_fail(err, PE_ERR_RANGE, "heads", "got %zu, allowed are up to %d", model, PE_HEADS_MAX);
+    relation->heads = relation->n_slots = heads;
+    relation->slot = NULL;
+    if (heads > PE_HEADS_MAX) {
+        return pe_fail(err, PE_ERR_RANGE, "heads", "got %zu, allowed are up to %d", heads, PE_HEADS_MAX);
     }
     if (!index || err->code) {
         return err->code;
@@ -49,19 +50,16 @@ int pe_relative_heads_read(struct pe_arena *arena, struct pe_relative_heads *hea
         return pe_fail(err, PE_ERR_SHAPE, "head_index", "has shape %s, allowed is a list of one head or more",
                        pe_tensor_shape_text(index, shape, sizeof shape));
     }
-    heads->n = pe_tensor_count(index);
-    size_t *list = pe_arena_array(arena, heads->n, sizeof *list, err);
-    for (size_t i = 0; list && i < heads->n; i++) {
-        if (index_read(index, i, model, &list[i], err) || (i % PE_STOP_ITEMS == 0 && pe_error_poll(err))) {
+    size_t n = pe_tensor_count(index);
+    size_t *list = pe_arena_array(arena, n, sizeof *list, err);
+    for (size_t i = 0; list && i < n; i++) {
+        if (index_read(index, i, heads, &list[i], err) || (i % PE_STOP_ITEMS == 0 && pe_error_poll(err))) {
             return err->code;
         }
     }
-    heads->index = list;
+    relation->n_slots = n;
+    relation->slot = list;
     return err->code;
-}
-
-static size_t head_of(const struct pe_relative *relative, size_t h) {
-    return relative->heads.index ? relative->heads.index[h] : h;
 }
 
 /* ---- Positions ----------------------------------------------------------------------------------------- */
@@ -82,22 +80,28 @@ static const double *positions_list(struct pe_arena *arena, const struct pe_posi
 
 struct span {
     double least, most;
+    bool whole;
 };
 
 static struct span positions_span(const double *list, size_t n, struct pe_error *err) {
-    struct span span = {INFINITY, -INFINITY};
+    struct span span = {INFINITY, -INFINITY, true};
     for (size_t i = 0; i < n && (i % PE_STOP_ITEMS || !pe_error_poll(err)); i++) {
         span.least = fmin(span.least, list[i]);
         span.most = fmax(span.most, list[i]);
+        span.whole = span.whole && list[i] == floor(list[i]);
     }
     return span;
 }
 
-/* The largest |key - query| in any sequence, and the largest |key|. */
+/* The least and the largest key - query in any sequence, and the largest |key|. */
 static int distances_find(struct pe_relative *relative, size_t batch, struct pe_error *err) {
     struct pe_relation *relation = &relative->relation;
-    relation->distance = relation->furthest_key = 0;
-    for (size_t b = 0; b < batch && relation->queries && relation->keys; b++) {
+    bool any = relation->queries && relation->keys;
+    relation->whole = true;
+    relation->least = any ? INFINITY : 0;
+    relation->most = any ? -INFINITY : 0;
+    relation->furthest_key = 0;
+    for (size_t b = 0; any && b < batch; b++) {
         struct span q =
             positions_span(relation->query_positions + b * relative->query_batch, relation->queries, err);
         struct span k =
@@ -105,9 +109,12 @@ static int distances_find(struct pe_relative *relative, size_t batch, struct pe_
         if (err->code) {
             return err->code;
         }
-        relation->distance = fmax(relation->distance, fmax(k.most - q.least, q.most - k.least));
+        relation->whole = relation->whole && q.whole && k.whole;
+        relation->least = fmin(relation->least, k.least - q.most);
+        relation->most = fmax(relation->most, k.most - q.least);
         relation->furthest_key = fmax(relation->furthest_key, fmax(-k.least, k.most));
     }
+    relation->distance = fmax(-relation->least, relation->most);
     return err->code;
 }
 
@@ -163,7 +170,6 @@ int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const
     for (int side = 0; side < 2; side++) {
         list[side] = positions_list(arena, &positions[side], err);
     }
-    relation->heads = relative->heads.model;
     if (err->code || tables_check(relative, err)) {
         return err->code;
     }
@@ -186,19 +192,29 @@ int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const
     return PE_OK;
 }
 
-double pe_relative_cost_ns(const struct pe_relative *relative) {
+static double term_cost_ns(const struct pe_relative *relative) {
+    const struct pe_encoding *row = relative->row;
+    double cost = row->pair_cost_ns ? row->pair_cost_ns(relative->view, &relative->relation)
+                                    : (double)relative->relation.width / PE_PRODUCTS_PER_NS;
+    return relative->real == PE_DTYPE_F64 ? 2 * cost : cost;
+}
+
+double pe_relative_cost_ns(const struct pe_relative *relative, size_t tile_keys) {
     const struct pe_relation *relation = &relative->relation;
+    if (relative->row->term) {
+        return term_cost_ns(relative);
+    }
     double queries = fmin((double)relation->queries, PE_LOGITS_ROWS),
-           keys = fmin((double)relation->keys, TILE_KEYS);
+           keys = fmin(fmin((double)relation->keys, TILE_KEYS), (double)tile_keys);
     double share = relative->stepped && queries > 0 && keys > 0 ? (queries + keys) / (queries * keys) : 1;
     return ADD_NS + relative->made_ns * fmin(share, 1);
 }
 
 static int heads_make(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err) {
-    const struct pe_relative_heads *heads = &relative->heads;
-    double *out = pe_arena_array(arena, heads->n, PE_HEAD_NUMBERS * sizeof *out, err);
-    for (size_t h = 0; out && h < heads->n && !pe_error_poll(err); h++) {
-        relative->row->head_numbers(relative->view, head_of(relative, h), heads->model,
+    const struct pe_relation *relation = &relative->relation;
+    double *out = pe_arena_array(arena, relation->n_slots, PE_HEAD_NUMBERS * sizeof *out, err);
+    for (size_t h = 0; out && h < relation->n_slots && !pe_error_poll(err); h++) {
+        relative->row->head_numbers(relative->view, pe_relation_head(relation, h), relation->heads,
                                     out + h * PE_HEAD_NUMBERS);
     }
     relative->of_heads = out;
@@ -207,21 +223,20 @@ static int heads_make(struct pe_arena *arena, struct pe_relative *relative, stru
 
 int pe_relative_prepare(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err) {
     const struct pe_encoding *row = relative->row;
-    size_t item = pe_dtype_size(relative->real), n = relative->relation.n_key_positions;
+    const struct pe_relation *relation = &relative->relation;
     if (row->head_numbers && heads_make(arena, relative, err)) {
         return err->code;
     }
-    if (!row->key_vectors) {
+    if (!row->share) {
         return PE_OK;
     }
-    relative->key_width = row->key_width(relative->view);
-    unsigned char *out = pe_arena_array(arena, n, relative->key_width * item, err);
-    for (size_t i = 0; out && i < n && !pe_error_poll(err); i++) {
-        row->key_vectors(relative->view, relative->relation.key_positions + i, 1, relative->real,
-                         out + i * relative->key_width * item);
+    void *shared = pe_arena_alloc(arena, row->shared_bytes(relative->view, relation, relative->real), err);
+    if (!shared) {
+        return pe_error_at(err, "encoding");
     }
-    relative->key_vectors = out;
-    return err->code;
+    row->share(relative->view, relation, relative->real, shared, err->stop);
+    relative->shared = shared;
+    return pe_error_poll(err);
 }
 
 /* ---- Tiles --------------------------------------------------------------------------------------------- */
@@ -250,8 +265,8 @@ static struct pe_pair_row row_of(const struct piece *piece, size_t t) {
     const struct pe_relation *relation = &relative->relation;
     const struct pe_relative_tile *tile = piece->tile;
     return (struct pe_pair_row){
-        .head = head_of(relative, tile->h),
-        .heads = relative->heads.model,
+        .head = pe_relation_head(relation, tile->h),
+        .heads = relation->heads,
         .query = relation->query_positions[tile->b * relative->query_batch + tile->first_query + t],
         .keys = relation->key_positions + tile->b * relative->key_batch + piece->first,
         .n = piece->n,

@@ -12,22 +12,15 @@
 
 #define PE_HEADS_MAX 65536 /* slopes and seeds count heads in 32 bits */
 
-/* The heads of the model, and which of them are asked for. */
-struct pe_relative_heads {
-    size_t model, n;
-    const size_t *index; /* [n]; NULL: 0..n-1 */
-};
-
 struct pe_relative {
     const struct pe_encoding *row;
     const struct pe_plan_view *view;
     struct pe_relation relation;
-    struct pe_relative_heads heads;
     enum pe_dtype real;
     size_t query_batch, key_batch; /* positions from one sequence to the next; 0 = shared */
-    const double *of_heads;        /* [heads.n, PE_HEAD_NUMBERS], or NULL */
-    const unsigned char *key_vectors;
-    size_t key_width, scratch_bytes;
+    const double *of_heads;        /* [n_slots, PE_HEAD_NUMBERS], or NULL */
+    const void *shared;            /* what its blocks share; NULL: nothing */
+    size_t scratch_bytes;
     bool stepped;   /* biases are of distances, and these go in steps */
     double step;    /* from key to key */
     size_t at_once; /* biases made between two questions of `stop` */
@@ -37,7 +30,7 @@ struct pe_relative {
     double mix_reach; /* no number added to the output is */
 };
 
-/* relation has heads' model, widths, largest numbers and scale; positions and distance are filled in from the
+/* relation has heads, widths, largest numbers and scale; positions and distance are filled in from the
  * two, which were admitted and fit; batch: sequences. ARENA memory, of lists of positions at most. */
 int pe_relative_open(struct pe_arena *arena, struct pe_relative *relative, const struct pe_plan *plan,
                      const struct pe_positions positions[2], struct pe_error *err);
@@ -57,11 +50,12 @@ struct pe_relative_out {
 /* Biases of the tile. When somebody asks to stop, out holds any numbers. */
 void pe_relative_run(const struct pe_relative *relative, const struct pe_relative_tile *tile,
                      const struct pe_relative_out *out);
-/* Roughly what a bias takes to be made and added. */
-double pe_relative_cost_ns(const struct pe_relative *relative);
+/* Roughly what a bias, or a term, takes to be made and added, where tiles have at most so many keys. */
+double pe_relative_cost_ns(const struct pe_relative *relative, size_t tile_keys);
 
-/* PE_ERR_SHAPE or PE_ERR_RANGE at `heads` or `head_index`. index: a tensor [n] of whole numbers, or NULL. */
-int pe_relative_heads_read(struct pe_arena *arena, struct pe_relative_heads *heads, size_t model,
+/* The model has so many heads, of which `index`, a tensor [n] of whole numbers, asks for some; NULL: for all.
+ * PE_ERR_SHAPE or PE_ERR_RANGE at `heads` or `head_index`. */
+int pe_relative_heads_read(struct pe_arena *arena, struct pe_relation *relation, size_t heads,
                            const struct pe_tensor *index, struct pe_error *err);
 
 #endif

@@ -151,8 +151,8 @@ static void sides_fill(const struct shift *op) {
     double *sides[2] = {op->fit->a, op->fit->b};
     columns_fill(op, &op->from, sides[0]);
     columns_fill(op, &op->to, sides[1]);
-    double most = fmax(pe_vector_largest(PE_DTYPE_F64, sides[0], items, false),
-                       pe_vector_largest(PE_DTYPE_F64, sides[1], items, false));
+    double most = fmax(pe_vector_largest(PE_DTYPE_F64, sides[0], items, false, NULL),
+                       pe_vector_largest(PE_DTYPE_F64, sides[1], items, false, NULL));
     int exponent = 0;
     frexp(most, &exponent);
     double factor = ldexp(1, exponent > -1000 ? -exponent : 1000);

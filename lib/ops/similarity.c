@@ -113,7 +113,7 @@ static int projections_open(struct pe_arena *arena, struct similarity *op,
 /* x [width] to length 1; a vector of zeros stays, and has the cosine 0 with all. A power of two, which changes
  * no digit, keeps its squares from overflow and underflow. */
 static void row_normalise(double *x, size_t width) {
-    double largest = pe_vector_largest(PE_DTYPE_F64, x, width, false);
+    double largest = pe_vector_largest(PE_DTYPE_F64, x, width, false, NULL);
     int exponent;
     if (largest == 0 || !isfinite(largest)) {
         return;

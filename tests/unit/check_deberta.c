@@ -132,6 +132,49 @@ START_TEST(every_distance_takes_its_row) {
 }
 END_TEST
 
+/* Differences of positions that are no doubles any more: all distances are beyond the last bucket. */
+START_TEST(the_farthest_take_the_last_row) {
+    enum { N = 64 };
+    double queries[N], keys[N];
+    struct pe_error err = {0};
+    struct pe_tensor *table = relative_tensor(arena, PE_DTYPE_F64, 2, (const size_t[]){8, 1}),
+                     *ones = relative_tensor(arena, PE_DTYPE_F64, 2, (const size_t[]){N, 1});
+    struct pe_spec spec;
+    struct pe_plan *plan = NULL;
+    struct pe_work work;
+    struct pe_attention_result got;
+    for (size_t i = 0; i < N; i++) {
+        ((double *)ones->data)[i] = 1;
+        queries[i] = -0x1p53 + (double)i;
+        keys[i] = 0x1p53 - (N - 1) + (double)i;
+    }
+    for (size_t r = 0; r < 8; r++) {
+        ((double *)table->data)[r] = (double)r + 1;
+    }
+    relative_spec(arena, &spec, "deberta",
+                  (const char *const[]){"position_buckets", "4", "max_relative_positions", "5", NULL});
+    ck_assert_int_eq(pe_spec_set_tensor(&spec, "pos_keys", table, &err), PE_OK);
+    ck_assert_int_eq(pe_spec_set_tensor(&spec, "pos_queries", table, &err), PE_OK);
+    ck_assert_int_eq(pe_plan_open(&plan, &spec, &err), PE_OK);
+    const struct pe_positions low = {.length = N, .axes = 1, .list = queries},
+                              high = {.length = N, .axes = 1, .list = keys};
+    const struct pe_attention_args args = {.size = sizeof args,
+                                           .plan = plan,
+                                           .q = ones,
+                                           .k = ones,
+                                           .scale = &(double){1},
+                                           .query_positions = _i ? &high : &low,
+                                           .key_positions = _i ? &low : &high,
+                                           .outputs = PE_ATTENTION_POSITION};
+    ck_assert_msg(pe_attention_open(arena, &work, &got, &args, &err) == PE_OK, "%s: %s", err.path, err.text);
+    pe_work_run(&work);
+    for (size_t n = 0; n < (size_t)N * N; n++) {
+        ck_assert_double_eq(((double *)got.position.data)[n], _i ? 16 : 2);
+    }
+    pe_plan_close(plan);
+}
+END_TEST
+
 /* ---- What is refused ----------------------------------------------------------------------------------- */
 
 #define POST       "POST /v1/attention"
@@ -253,6 +296,7 @@ Suite *deberta_suite(void) {
     tcase_add_checked_fixture(numbers, setup, teardown);
     tcase_add_loop_test(numbers, as_defined_pair_by_pair, 0, (int)PE_COUNT(cases) * PLACES_REAL);
     tcase_add_loop_test(numbers, every_distance_takes_its_row, 0, 2);
+    tcase_add_loop_test(numbers, the_farthest_take_the_last_row, 0, 2);
     suite_add_tcase(suite, refused);
     tcase_add_checked_fixture(refused, report_setup, report_teardown);
     tcase_add_loop_test(refused, bad_requests, 0, (int)PE_COUNT(bad));

@@ -116,13 +116,15 @@ START_TEST(as_defined_pair_by_pair) {
 }
 END_TEST
 
-/* Far from zero as near it: sines of distances, not of rounded angles. */
+/* Far from zero as near it: sines of distances, not of rounded angles; where rows of all distances are made, as
+ * heads are narrow, and where queries are turned. */
 START_TEST(only_the_distance_counts) {
     struct pe_error err = {0};
     struct pe_spec spec;
     struct pe_plan *plan = NULL;
-    struct pe_tensor *q = relative_tensor(arena, PE_DTYPE_F64, 2, (const size_t[]){9, 4}),
-                     *w_r = relative_tensor(arena, PE_DTYPE_F64, 2, (const size_t[]){64, 4});
+    const size_t d = _i ? 16 : 4;
+    struct pe_tensor *q = relative_tensor(arena, PE_DTYPE_F64, 2, (const size_t[]){9, d}),
+                     *w_r = relative_tensor(arena, PE_DTYPE_F64, 2, (const size_t[]){64, d});
     relative_spec(arena, &spec, "transformer_xl", (const char *const[]){NULL});
     give(&spec, "w_r", w_r);
     ck_assert_int_eq(pe_plan_open(&plan, &spec, &err), PE_OK);
@@ -161,6 +163,7 @@ static void ground_teardown(void) {
 #define XL(p)    "{" Q ",\"encoding\":{\"type\":\"transformer_xl\"" p "}}"
 #define AT(p, e) "{" Q "," p ",\"encoding\":{\"type\":\"transformer_xl\"" e "}}"
 #define PAST     ",\"first_distance\":1,\"table\":[[1,0],[0,1]],\"content_bias\":[[1,1]]"
+#define ZEROS    "[[0],[0],[0],[0],[0],[0]]"
 #define W        ",\"w_r\":[[1,2],[3,4]]"
 
 /* A causal mask hides what a table of the past lacks, in whichever way it is said. The logit of the hidden
@@ -235,7 +238,12 @@ static const struct {
      "\"std\":1e300}}", "range", "encoding.std", "must be above 0 and at most 1000, got 1e+300"},
     {"{\"dtype\":\"float32\",\"q\":[[0,0]],\"k\":[[0,0]],\"encoding\":{\"type\":\"transformer_xl\",\"w_r\":"
      "{\"dtype\":\"float64\",\"data\":[[1e300,0],[0,0]]}}}", "range", "encoding",
-     "adds numbers that may reach 1e+300 to the logits, too near the largest float32, 3.40282e+38"},
+     "adds numbers that may reach 2e+300 to the logits, too near the largest float32, 3.40282e+38"},
+    /* no number of w_r is too large, but its products with sinusoids are, which queries of 0 do not undo */
+    {"{\"dtype\":\"float32\",\"q\":" ZEROS ",\"k\":" ZEROS ",\"encoding\":{\"type\":\"transformer_xl\",\"base\":1,"
+     "\"w_r\":{\"dtype\":\"float32\",\"data\":[[8e37],[8e37],[8e37],[8e37],[8e37],[8e37],[8e37],[8e37]]}}}",
+     "range", "encoding",
+     "adds numbers that may reach 6.4e+38 to the logits, too near the largest float32, 3.40282e+38"},
     /* clang-format on */
 };
 
@@ -252,7 +260,7 @@ Suite *transformer_xl_suite(void) {
     suite_add_tcase(suite, numbers);
     tcase_add_checked_fixture(numbers, setup, teardown);
     tcase_add_loop_test(numbers, as_defined_pair_by_pair, 0, (int)PE_COUNT(cases) * PLACES_COUNT);
-    tcase_add_test(numbers, only_the_distance_counts);
+    tcase_add_loop_test(numbers, only_the_distance_counts, 0, 2);
     suite_add_tcase(suite, asked);
     tcase_add_checked_fixture(asked, ground_setup, ground_teardown);
     tcase_add_test(asked, only_what_is_seen_has_to_be_in_the_table);
