@@ -256,8 +256,7 @@ static size_t run_of(const struct sinusoidal *params, const double *positions, s
         return 0;
     }
     run->n = 1;
-    while (run->n < n && (double)whole(positions[run->n]) == positions[run->n] &&
-           whole(positions[run->n]) - whole(positions[run->n - 1]) == step) {
+    for (int64_t next = first + step; run->n < n && (double)next == positions[run->n]; next += step) {
         run->n++;
     }
     for (size_t i = 0; i < 2; i++) {
@@ -314,7 +313,10 @@ static void encode_fast(const struct pe_plan_view *view, const double *positions
             run.n = 1;
         }
     }
-    for (size_t i = 0; i < n; i++) {
+    const struct plan *plan = view->data;
+    bool padded = params->given >> FIELD_PADDING_IDX & 1,
+         zero_column = plan->n_first + plan->n_second < view->width;
+    for (size_t i = 0; i < n && (padded || zero_column); i++) {
         encode_zeros(view, positions[i], out + i * view->width);
     }
 }

@@ -4,11 +4,12 @@
  * compiler.
  */
 
-/* In lower words the least distances above a tie, as a tie moved up by 3 is the least of all numbers; in upper
- * ones the least magnitudes, of which the sign was moved out. */
-static INLINE __m256i nearest_avx2(__m256i least, __m256d v) {
-    return _mm256_min_epi32(least,
-                            _mm256_sllv_epi32(_mm256_castpd_si256(v), _mm256_set1_epi64x(0x100000003)));
+/* In lower words the lesser distances above a tie, as a tie moved up by 3 is the least of all numbers; in upper
+ * ones the lesser magnitudes, of which the sign was moved out. */
+static INLINE __m256i nearest_avx2(__m256d v, __m256d w) {
+    const __m256i up = _mm256_set1_epi64x(0x100000003);
+    return _mm256_min_epi32(_mm256_sllv_epi32(_mm256_castpd_si256(v), up),
+                            _mm256_sllv_epi32(_mm256_castpd_si256(w), up));
 }
 
 static INLINE bool doubtful_avx2(__m256i least) {
@@ -41,8 +42,8 @@ static INLINE __m256i half_avx2(const struct pe_wave_step *step, const struct wa
         const __m256d sin_before = _mm256_sub_pd(p, q), sin_after = _mm256_add_pd(p, q);
         const __m256d cos_before = _mm256_add_pd(r, s), cos_after = _mm256_sub_pd(r, s);
         float *row = to->first + at * to->step;
-        least = nearest_avx2(nearest_avx2(least, sin_before), cos_before);
-        least = nearest_avx2(nearest_avx2(least, sin_after), cos_after);
+        least = _mm256_min_epi32(least, _mm256_min_epi32(nearest_avx2(sin_before, cos_before),
+                                                         nearest_avx2(sin_after, cos_after)));
         put_avx2(to, row + (3 - k) * to->stride, sin_before, cos_before);
         put_avx2(to, row + (4 + k) * to->stride, sin_after, cos_after);
     }

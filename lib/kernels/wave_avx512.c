@@ -161,22 +161,21 @@ static INLINE void put(const struct target *to, size_t at, __m256 s, __m256 c) {
 
 /* ---- The cheap test, by the bits of doubles ------------------------------------------------------------ */
 
-/* In lower words the least distances above a tie, in upper ones the least magnitudes. */
-static INLINE __m512i nearest(__m512i least, __m512d v) {
+/* In lower words distances above a tie, in upper ones magnitudes. */
+static INLINE __m512i seen(__m512d v) {
     /* (a & b) ^ c */
-    const __m512i seen =
-        _mm512_ternarylogic_epi64(_mm512_castpd_si512(v), _mm512_set1_epi64((long long)WAVE_SEEN),
-                                  _mm512_set1_epi64((long long)WAVE_TIE), 0x6a);
-    return _mm512_min_epu32(least, seen);
+    return _mm512_ternarylogic_epi64(_mm512_castpd_si512(v), _mm512_set1_epi64((long long)WAVE_SEEN),
+                                     _mm512_set1_epi64((long long)WAVE_TIE), 0x6a);
 }
 
 static INLINE bool doubtful(__m512i least) {
     return _mm512_cmplt_epu32_mask(least, _mm512_set1_epi64((long long)WAVE_NEAR)) != 0;
 }
 
-static INLINE __m512i put_rough(const struct target *to, size_t at, __m512i least, __m512d s, __m512d c) {
+/* The least of what is seen of both. */
+static INLINE __m512i put_rough(const struct target *to, size_t at, __m512d s, __m512d c) {
     put(to, at, _mm512_cvtpd_ps(s), _mm512_cvtpd_ps(c));
-    return nearest(nearest(least, s), c);
+    return _mm512_min_epu32(seen(s), seen(c));
 }
 
 /* ---- The sharp test: round both bounds ----------------------------------------------------------------- */
@@ -211,11 +210,14 @@ static INLINE uint32_t row_of(const struct pe_wave_turns *turns, size_t n, const
     size_t g = 0;
     for (; g + ABREAST <= n; g += ABREAST) {
         struct angles a[ABREAST];
-        __m512i least = _mm512_set1_epi32(-1);
+        __m512i least[ABREAST], all = _mm512_set1_epi32(-1);
         rough(&turns[g], x, a);
-        EACH least = put_rough(&to, (g + (size_t)j) * group, least, a[j].sin, a[j].cos);
-        for (size_t j = g; doubtful(least) && j < g + ABREAST; j++) {
-            bad |= (uint32_t)row_again(&turns[j], x, &to, j * group) << j;
+        EACH least[j] = put_rough(&to, (g + (size_t)j) * group, a[j].sin, a[j].cos);
+        EACH all = _mm512_min_epu32(all, least[j]);
+        for (size_t j = 0; doubtful(all) && j < ABREAST; j++) {
+            if (doubtful(least[j])) {
+                bad |= (uint32_t)row_again(&turns[g + j], x, &to, (g + j) * group) << (g + j);
+            }
         }
     }
     for (; g < n; g++) {
@@ -231,11 +233,15 @@ static uint32_t row(const struct pe_wave_turns *turns, size_t n, const struct wa
 
 /* ---- Blocks -------------------------------------------------------------------------------------------- */
 
+/* Those rows of a block of which `least` tells, two for each of four. */
 static bool block_again(const struct pe_wave_step *step, const struct wave_anchor *anchor,
-                        const struct target *to, size_t at) {
+                        const struct target *to, size_t at, const __m512i least[4]) {
     const __m512d ca = _mm512_loadu_pd(anchor->cos), sa = _mm512_loadu_pd(anchor->sin);
     __m256i differ = _mm256_setzero_si256();
     for (size_t k = 0; k < 4; k++) {
+        if (!doubtful(least[k])) {
+            continue;
+        }
         const __m512d cb = _mm512_loadu_pd(step->cos[k]), sb = _mm512_loadu_pd(step->sin[k]);
         const __m512d p = _mm512_mul_pd(sa, cb), q = _mm512_mul_pd(ca, sb);
         const __m512d r = _mm512_mul_pd(ca, cb), s = _mm512_mul_pd(sa, sb);
@@ -255,17 +261,19 @@ static INLINE uint32_t block_of(const struct pe_wave_step *steps, size_t n, stru
     for (size_t g = 0, at = 0; g < n; g++, at += halves ? 32 : 64) {
         const __m512d ca = _mm512_loadu_pd(anchors[g].cos), sa = _mm512_loadu_pd(anchors[g].sin);
         const __m512d cl = _mm512_mul_pd(ca, lift), sl = _mm512_mul_pd(sa, lift);
-        __m512i least = _mm512_set1_epi32(-1);
+        __m512i least[4], all = _mm512_set1_epi32(-1);
         for (size_t k = 0; k < 4; k++) {
             const __m512d cb = _mm512_loadu_pd(steps[g].cos[k]), sb = _mm512_loadu_pd(steps[g].sin[k]);
             const __m512d p = _mm512_mul_pd(sl, cb), r = _mm512_mul_pd(cl, cb);
-            least = put_rough(&to, at + (3 - k) * to.row, least, _mm512_fnmadd_pd(cl, sb, p),
-                              _mm512_fmadd_pd(sl, sb, r));
-            least = put_rough(&to, at + (4 + k) * to.row, least, _mm512_fmadd_pd(cl, sb, p),
-                              _mm512_fnmadd_pd(sl, sb, r));
+            const __m512i before = put_rough(&to, at + (3 - k) * to.row, _mm512_fnmadd_pd(cl, sb, p),
+                                             _mm512_fmadd_pd(sl, sb, r));
+            const __m512i after = put_rough(&to, at + (4 + k) * to.row, _mm512_fmadd_pd(cl, sb, p),
+                                            _mm512_fnmadd_pd(sl, sb, r));
+            least[k] = _mm512_min_epu32(before, after);
+            all = _mm512_min_epu32(all, least[k]);
         }
-        if (doubtful(least)) {
-            bad |= (uint32_t)block_again(&steps[g], &anchors[g], &to, at) << g;
+        if (doubtful(all)) {
+            bad |= (uint32_t)block_again(&steps[g], &anchors[g], &to, at, least) << g;
         }
         const __m512d cb = _mm512_loadu_pd(steps[g].cos[4]), sb = _mm512_loadu_pd(steps[g].sin[4]);
         _mm512_storeu_pd(anchors[g].cos, _mm512_fmsub_pd(ca, cb, _mm512_mul_pd(sa, sb)));
