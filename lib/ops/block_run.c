@@ -82,6 +82,14 @@ static void add(const struct pe_block *block, unsigned char *out, const unsigned
     }
 }
 
+static void copy(const struct pe_block *block, unsigned char *out, const unsigned char *x) {
+    size_t n = block->length * block->width, item = block->real_size;
+    for (size_t i = 0, step; i < n && !pe_stop_asked(block->stop); i += step) {
+        step = pe_stop_step(n, i);
+        memcpy(out + i * item, x + i * item, step * item);
+    }
+}
+
 /* [T, D] to its place in a result. */
 static void store(const struct pe_block *block, const unsigned char *x, unsigned char *result, size_t place) {
     size_t n = block->length * block->width;
@@ -147,6 +155,15 @@ static void attend(const struct pe_block *block, size_t l, size_t b, const unsig
     product_run(block, &product);
 }
 
+/* ff [T, d_ff], in place. */
+static void activate(const struct pe_block *block, unsigned char *ff) {
+    size_t n = block->length * block->d_ff;
+    for (size_t i = 0, step; i < n && !pe_stop_asked(block->stop); i += step) {
+        step = pe_stop_step(n, i);
+        pe_activate(block->activation, block->real, ff + i * block->real_size, step);
+    }
+}
+
 /* y = ff(h). */
 static void feed_forward(const struct pe_block *block, size_t l, size_t b, const unsigned char *h) {
     const struct pe_block_layer *layer = &block->layer[l];
@@ -162,9 +179,7 @@ static void feed_forward(const struct pe_block *block, size_t l, size_t b, const
     if (pe_stop_asked(block->stop)) {
         return;
     }
-    for (size_t t = 0; t < block->length && !pe_stop_asked(block->stop); t++) {
-        pe_activate(block->activation, block->real, s->ff + t * block->d_ff * block->real_size, block->d_ff);
-    }
+    activate(block, s->ff);
     struct product down = {.in = s->ff,
                            .w = layer->part[PE_BLOCK_DOWN_WEIGHT],
                            .bias = layer->part[PE_BLOCK_DOWN_BIAS],
@@ -195,7 +210,7 @@ static void half_run(const struct pe_block *block, size_t l, size_t b, bool seco
     if (block->residual) {
         add(block, s->x, s->x, s->y);
     } else {
-        memcpy(s->x, s->y, block->length * block->width * block->real_size);
+        copy(block, s->x, s->y);
     }
     if (block->norm == PE_BLOCK_NORM_POST) {
         norm_run(block, weight, bias, s->x, s->x);

@@ -6,6 +6,7 @@
 #include "suites.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { T = BLOCK_T, D = BLOCK_D };
@@ -55,6 +56,51 @@ START_TEST(memory_is_refused_before_anything_is_computed) {
 }
 END_TEST
 
+static bool count(void *asked) {
+    ++*(size_t *)asked;
+    return false;
+}
+
+/* How often a run asks whether to stop, of one token with weights of zeros. */
+static size_t asks_of(size_t d_ff) {
+    const size_t d = 16;
+    float *zeros = calloc(d_ff * d, sizeof *zeros), x[16] = {1};
+    const struct pe_tensor square = {zeros, PE_DTYPE_F32, 2, {d, d}}, row = {zeros, PE_DTYPE_F32, 1, {d}};
+    const struct pe_named_tensor weights[] = {
+        {"self_attn.in_proj_weight", {zeros, PE_DTYPE_F32, 2, {3 * d, d}}},
+        {"self_attn.out_proj.weight", square},
+        {"linear1.weight", {zeros, PE_DTYPE_F32, 2, {d_ff, d}}},
+        {"linear2.weight", {zeros, PE_DTYPE_F32, 2, {d, d_ff}}},
+        {"norm1.weight", row},
+        {"norm2.weight", row}};
+    const struct pe_tensor embeddings = {x, PE_DTYPE_F32, 2, {1, d}};
+    size_t asked = 0;
+    const struct pe_stop stop = {count, &asked};
+    struct pe_block_args args = {.size = sizeof args,
+                                 .embeddings = &embeddings,
+                                 .weights = weights,
+                                 .n_weights = PE_COUNT(weights),
+                                 .heads = 1,
+                                 .activation = PE_BLOCK_GELU};
+    struct pe_block_result result;
+    struct pe_work work;
+    block_err.stop = &stop;
+    ck_assert_int_eq(pe_block_open(block_arena, &work, &result, &args, &block_err), 0);
+    asked = 0;
+    ck_assert(pe_work_run(&work));
+    block_err.stop = NULL;
+    free(zeros);
+    return asked;
+}
+
+/* An activation takes some 30 ns, and a row may have a million of them. The products are the BLAS's here, which
+ * ask seldom. */
+START_TEST(a_wide_row_is_asked_to_stop) {
+    size_t less = asks_of((size_t)1 << 19), more = asks_of((size_t)1 << 20);
+    ck_assert_msg(more >= less + 8, "%zu and %zu", less, more);
+}
+END_TEST
+
 /* ---- What a program may get wrong ---------------------------------------------------------------------- */
 
 #define ARGS(...) ((struct pe_block_args){.weights_seed = &block_seed, __VA_ARGS__})
@@ -83,6 +129,13 @@ START_TEST(arguments_out_of_their_range) {
                   "width", "at most 65536");
     struct pe_block_args args = {.embeddings = &x, .weights = weights, .n_weights = PE_COUNT(weights)};
     block_refused(args, PE_ERR_RANGE, "weights", "has 2049 tensors");
+    float id = 1, table[2][D] = {{0}, {0, NAN}}, ones[D] = {0};
+    const struct pe_tensor ids = {&id, PE_DTYPE_F32, 1, {1}};
+    const struct pe_named_tensor words[] = {{"wte.weight", {table, PE_DTYPE_F32, 2, {2, D}}},
+                                            {"h.0.ln_1.weight", {ones, PE_DTYPE_F32, 1, {D}}}};
+    const struct pe_block_args looked_up = {
+        .token_ids = &ids, .weights = words, .n_weights = 2, .naming = PE_BLOCK_GPT2, .heads = 1};
+    block_refused(looked_up, PE_ERR_NONFINITE, "token_ids[0]", "row 1 of wte.weight");
     args.n_weights = 1;
     args.heads = 1;
     block_refused(args, PE_ERR_RANGE, "weights", "has 0 layers");
@@ -111,6 +164,7 @@ Suite *block_limits_suite(void) {
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, report_m_metaseq_333_one_mask_for_all_layers);
     tcase_add_test(tests, memory_is_refused_before_anything_is_computed);
+    tcase_add_test(tests, a_wide_row_is_asked_to_stop);
     tcase_add_test(tests, arguments_out_of_their_range);
     return suite;
 }
