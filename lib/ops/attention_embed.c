@@ -188,7 +188,7 @@ static int sources_read(struct pe_reader *r, struct source q[3], struct source k
         return PE_OK;
     }
     const struct pe_positions rule = {.length = a->keys, .axes = 1, .step = 1};
-    const struct pe_positions *of_q = args->query_positions, *of_k = args->key_positions;
+    const struct pe_positions *of_q = r->positions[0], *of_k = r->positions[1];
     const char *field = of_q ? "query_positions" : "key_positions";
     const struct pe_positions *first = of_q ? of_q : of_k ? of_k : &rule;
     if (position_source(r, &q[1], first, field, err) || sum_source(r, &q[2], &q[0], &q[1], err)) {
@@ -196,7 +196,7 @@ static int sources_read(struct pe_reader *r, struct source q[3], struct source k
     }
     k[1] = q[1];
     k[2] = q[2];
-    if (of_q && of_k && of_q != of_k &&
+    if (of_q && of_k && args->query_positions != args->key_positions &&
         (position_source(r, &k[1], of_k, "key_positions", err) || sum_source(r, &k[2], &k[0], &k[1], err))) {
         return err->code;
     }

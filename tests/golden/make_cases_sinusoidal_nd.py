@@ -163,6 +163,11 @@ def images():
                                                     "weights": tensor(softmax(x @ x.T / 2, True))}, 1e-6,
          {"encoding": {"type": "sinusoidal_nd", "combine": "mae", "cls_rows": 1}, "embeddings": (tokens / 8).tolist(),
           "query_positions": {"grid": [2, 3]}, "key_positions": {"grid": [2, 3]}}, (), "the class token stands before the patches")
+    e, at = spec(4, "mae"), [[1, 0], [0, 2], [5, 5]]
+    x = tokens[:3] / 8 + np.array(rows(e, at))
+    case("attention/nd_rows", "POST /v1/attention", {"encoding": e, "weights": tensor(softmax(x @ x.T / 2, True))}, 1e-6,
+         {"encoding": {"type": "sinusoidal_nd", "combine": "mae"}, "embeddings": (tokens[:3] / 8).tolist(),
+          "query_positions": at, "key_positions": at}, (), "the rows of a list may be coordinates, as those of a grid")
 
 
 if __name__ == "__main__":
