@@ -53,7 +53,7 @@ static int comparison_open(struct comparison *c, struct pe_error *err) {
     c->block = op->items < BLOCK ? BLOCK / op->items : 1;
     c->block = c->block < op->length ? c->block : op->length;
     double *all = pe_arena_array(op->arena, 4 * c->block, op->items * sizeof *all, err);
-    c->p = pe_arena_array(op->arena, 2 * c->block, sizeof *c->p, err);
+    c->p = pe_arena_array(op->arena, 3 * c->block, sizeof *c->p, err);
     if (err->code) {
         return err->code;
     }
@@ -107,7 +107,7 @@ static void block_compare(struct comparison *c, const size_t *rows, size_t first
     pe_trial_make(&made, c->shifted, c->made);
     pe_trial_make(&should, c->shifted, c->should);
     for (size_t i = 0; i < n; i++) {
-        if (op->n_zero > 0 && is_zero_row(c, i)) {
+        if (op->n_zero > 0 && !c->trial->grid && is_zero_row(c, i)) {
             continue;
         }
         row_compare(c, rows ? rows[first + i] : first + i, i);
@@ -164,8 +164,8 @@ static int candidate_describe(const struct pe_identify *op, struct pe_trial *tri
 }
 
 static bool same(const struct pe_trial *a, const struct pe_trial *b) {
-    bool alike = a->shape == b->shape && a->naive == b->naive && a->scaling == b->scaling &&
-                 a->layout == b->layout && a->width == b->width && a->original == b->original &&
+    bool alike = a->shape == b->shape && a->naive == b->naive && a->grid == b->grid && a->nerf == b->nerf &&
+                 a->stretch == b->stretch && a->layout == b->layout && a->width == b->width &&
                  a->arithmetic == b->arithmetic && a->ladder.sign == b->ladder.sign;
     for (int i = 0; i < PE_LADDER_N && alike; i++) {
         alike = fabs(a->ladder.v[i] - b->ladder.v[i]) <= 1e-9 * fmax(fabs(a->ladder.v[i]), 1);
@@ -226,6 +226,24 @@ static int candidates_fill(struct pe_identify *op, struct pe_identify_result *re
     return PE_OK;
 }
 
+static int search(struct pe_identify *op, struct pe_error *err) {
+    op->trials = pe_arena_array(op->arena, PE_IDENTIFY_TRIALS, sizeof *op->trials, err);
+    if (!op->trials) {
+        return err->code;
+    }
+    return op->kind == PE_IDENTIFY_TABLE ? pe_identify_table(op, err) : pe_identify_turns(op, err);
+}
+
+/* Nothing depends on the position: a learned constant, or a table that was never filled. */
+static bool is_constant(const struct pe_identify *op) {
+    for (size_t i = op->items; i < op->n * op->items; i++) {
+        if (fabs(op->got[i] - op->got[i % op->items]) > op->floor) {
+            return false;
+        }
+    }
+    return op->n > 1 && op->kind != PE_IDENTIFY_TURNED;
+}
+
 int pe_identify_open(struct pe_arena *arena, struct pe_identify_result *result,
                      const struct pe_identify_args *theirs, struct pe_error *err) {
     struct pe_identify_args args;
@@ -239,7 +257,11 @@ int pe_identify_open(struct pe_arena *arena, struct pe_identify_result *result,
         result->verdict = "none of these: every number is 0";
         return PE_OK;
     }
-    if (pe_identify_search(&op, err) || candidates_fill(&op, result, err)) {
+    if (is_constant(&op)) {
+        result->verdict = "none of these: all rows are the same";
+        return PE_OK;
+    }
+    if (search(&op, err) || candidates_fill(&op, result, err)) {
         *result = (struct pe_identify_result){0};
     }
     return err->code;

@@ -7,13 +7,18 @@
  *     factor * sin or cos (x * base^(-(first + step*pair)/denominator))
  *
  *     identify_sheet.c    what was posted as a sheet
- *     identify_hands.c    the ladder of a sheet from nothing, given the shape
+ *     identify_hands.c    columns as hands of clocks: how fast they turn
+ *     identify_stand.c    and where they stand: the ladder of a sheet from nothing, given the shape
  *     identify_fit.c      the ladder nearby that fits best
  *     identify_bridge.c   the same where rows are far from each other
  *     identify_round.c    the simplest numbers that explain it as well
- *     identify_rows.c     hypotheses: shapes, arithmetics, scalings
+ *     identify_stretch.c  rotary frequencies that are no ladder
+ *     identify_rows.c     hypotheses: shapes, arithmetics
  *     identify_trial.c    one hypothesis as an encoding, carried out by the library and compared
- *     identify_search.c   which are tried
+ *     identify_search.c   the shapes that are tried over one sheet
+ *     identify_grid.c     tables of images
+ *     identify_table.c    what vectors may be
+ *     identify_turns.c    what rotary tables and turned vectors may be
  *     identify_say.c      what is unusual about one, in words
  *     identify.c          the verdict
  */
@@ -32,11 +37,12 @@
  */
 struct pe_sheet {
     size_t rows, width;
-    const double *p; /* [rows] */
-    double *x;       /* [rows, width] */
-    double *weight;  /* [rows, width]; NULL: all are 1 */
-    double floor;    /* root mean square below which differences are rounding */
-    double power;    /* mean of the weighted squares */
+    const double *p;      /* [rows] */
+    double *x;            /* [rows, width] */
+    double *weight;       /* [rows, width]; NULL: all are 1 */
+    double floor;         /* root mean square below which differences are rounding */
+    double power;         /* mean of the weighted squares */
+    struct pe_error *err; /* long searches ask it */
 };
 
 enum { PE_LADDER_BASE, PE_LADDER_SCALE, PE_LADDER_OFFSET, PE_LADDER_FACTOR, PE_LADDER_N };
@@ -84,6 +90,43 @@ double pe_ladder_approach(const struct pe_sheet *sheet, const struct pe_shape *s
                           struct pe_ladder *ladder, unsigned free);
 
 /* ---- identify_hands.c ---- */
+
+#define PE_TURN         6.283185307179586
+#define PE_HANDS_VOTING 24 /* hands that take part in a vote */
+
+/* Pairs of columns as hands of clocks. */
+struct pe_hands {
+    const struct pe_sheet *sheet;
+    const struct pe_shape *shape;
+    size_t n;
+    double *omega, *phase; /* [n]: per unit of position; where it stands at row `zero` */
+    double noise;          /* of an angle */
+    size_t zero;
+    bool whole;            /* the scale is a number that one would write */
+    double smallest, span; /* of the gaps */
+};
+
+static inline double pe_whole_turns(double angle) {
+    return PE_TURN * nearbyint(angle / PE_TURN);
+}
+
+/* The scratch is [2 * width]. */
+struct pe_hands pe_hands_open(const struct pe_sheet *sheet, const struct pe_shape *shape, double *scratch);
+/* Every hand has the same length. Sets the noise; false where lengths differ as if these were no hands. */
+bool pe_hands_are_round(struct pe_hands *hands);
+void pe_hand_at(const struct pe_hands *hands, size_t pair, size_t row, double z[2]);
+/* How fast a hand turns. `foretold`: omega is known well enough to count turns between neighbours. */
+void pe_hand_measure(const struct pe_hands *hands, size_t pair, bool foretold);
+void pe_hand_refine(const struct pe_hands *hands, size_t pair);
+/* The angle of a hand at row `zero`, from all rows. */
+double pe_hand_stand(const struct pe_hands *hands, size_t pair, double omega);
+/* The straight line log_first - slope*pair that log(omega) is on, which foretells hands that turn too fast to be
+ * measured; false: no two hands agree. */
+bool pe_hands_line(const struct pe_hands *hands, double *log_first, double *slope);
+/* How many hands do not turn as the line says. */
+size_t pe_hands_against(const struct pe_hands *hands, double log_first, double slope);
+
+/* ---- identify_stand.c ---- */
 
 /* From nothing: false where it finds none. The scratch is [2 * width]. */
 bool pe_ladder_find(const struct pe_sheet *sheet, const struct pe_shape *shape, double *scratch,
@@ -134,12 +177,32 @@ struct pe_identify_pass {
 extern const struct pe_identify_pass pe_identify_passes[];
 extern const size_t pe_identify_n_passes;
 
-/* Scalings of rotary frequencies that no straight ladder explains. */
-struct pe_identify_scaling {
-    const char *rope_type, *more; /* parameters by blanks, "scaling.mscale=1" */
+/* ---- identify_stretch.c ---- */
+
+enum { PE_STRETCH_YARN, PE_STRETCH_LLAMA3, PE_STRETCH_PROPORTIONAL, PE_STRETCH_LONGROPE };
+/* Rotary frequencies that no straight ladder explains. */
+struct pe_stretch {
+    int type;
+    double base, factor, original; /* the context before it */
+    double fast, slow;             /* yarn: beta_fast, beta_slow; llama3: high_freq_factor, low_freq_factor */
+    bool truncate;
+    size_t turning;         /* proportional: so many pairs */
+    const double *divisors; /* longrope: [pairs] */
 };
-extern const struct pe_identify_scaling pe_identify_scalings[];
-extern const size_t pe_identify_n_scalings;
+const char *pe_stretch_name(const struct pe_stretch *stretch);
+#define PE_STRETCH_BEST 6
+struct pe_stretches {
+    struct pe_stretch found[PE_STRETCH_BEST + 1];
+    size_t n;
+    double sign, gain, noise;
+    double *divisors; /* [width / 2], given */
+};
+/* What the frequencies of a rotary sheet may be, the best first. The scratch is [4 * width]. */
+size_t pe_stretch_search(struct pe_stretches *out, const struct pe_sheet *sheet, double hint,
+                         double *scratch);
+/* What is added to positions, a whole number; far: perhaps very many. */
+double pe_stretch_start(const struct pe_stretch *stretch, double sign, const struct pe_sheet *sheet, bool far,
+                        double *scratch);
 
 /* ---- identify_sheet.c ---- */
 
@@ -186,15 +249,17 @@ struct pe_trial {
     struct pe_spec spec;
     const struct pe_shape *shape; /* NULL: naive, or a scaling of frequencies */
     const struct pe_identify_arithmetic *arithmetic;
-    const struct pe_identify_scaling *scaling;
+    const struct pe_stretch *stretch; /* NULL: none */
     struct pe_ladder ladder;
-    size_t width;      /* of its sheet */
-    int layout;        /* of rotary ones */
-    double original;   /* of a scaling: the context before it */
-    const char *naive; /* the form of a naive one, else NULL */
-    double length;     /* of that, where it has one */
-    double factor;     /* of every number, beside the encoding */
-    double shift;      /* of positions, beside the encoding */
+    size_t width;                        /* of its sheet */
+    int layout;                          /* of rotary ones */
+    const char *naive;                   /* the form of a naive one, else NULL */
+    const struct pe_identify_grid *grid; /* NULL: none */
+    int nerf;                            /* features of NeRF: 1 with pi, 2 without */
+    double length;                       /* of that, where it has one */
+    double attention;                    /* of a stretch: its attention factor, 0: what its formula has */
+    double factor;                       /* of every number, beside the encoding */
+    double shift;                        /* of positions, beside the encoding */
     double penalty, score, square, largest;
 };
 
@@ -221,8 +286,49 @@ const struct pe_trial *pe_trial_best(const struct pe_identify *op);
 
 /* ---- identify_search.c ---- */
 
-/* All hypotheses, tried. */
-int pe_identify_search(struct pe_identify *op, struct pe_error *err);
+struct pe_search {
+    struct pe_identify *op;
+    struct pe_sheet sheet;
+    const struct pe_identify_pass *pass;
+    int layout;
+    double *scratch;
+    struct pe_ladder found[4]; /* by halves and cos_first */
+    bool has[4], tried[4];
+    double best; /* the least miss of a shape that is no mistake, in parts of the power */
+    struct pe_ladder best_ladder;
+};
+
+int pe_search_open(struct pe_search *search, struct pe_identify *op, size_t width, int layout,
+                   struct pe_error *err);
+/* Every shape is fitted over the positions as pass `pass` rounds them, and tried. */
+int pe_search_over(struct pe_search *search, const struct pe_shape *shapes, size_t n, size_t pass,
+                   struct pe_error *err);
+struct pe_trial pe_search_trial(const struct pe_search *search, const struct pe_shape *shape,
+                                const struct pe_ladder *ladder);
+/* In the arithmetics that it may be in. */
+int pe_search_add(const struct pe_search *search, const struct pe_trial *trial, struct pe_error *err);
+/* Something explains what was posted; as close as noise lets one come. */
+bool pe_search_is_good(const struct pe_identify *op);
+bool pe_search_is_close(const struct pe_identify *op);
+
+/* ---- identify_grid.c ---- */
+
+/* The tokens of an image, row by row, behind so many of zeros. */
+struct pe_identify_grid {
+    size_t rows, columns, before;
+    const char *combine; /* of sinusoidal_nd */
+    bool last_first;     /* the columns of a vector begin with the last axis */
+    bool normalized;
+    double base, start, full;
+};
+/* Is the table one of a grid? Then it is tried. */
+int pe_identify_image(struct pe_identify *op, struct pe_error *err);
+
+/* ---- identify_table.c, identify_turns.c ---- */
+
+/* All hypotheses about vectors, about rotary ones, tried. */
+int pe_identify_table(struct pe_identify *op, struct pe_error *err);
+int pe_identify_turns(struct pe_identify *op, struct pe_error *err);
 
 /* ---- identify_say.c ---- */
 

@@ -70,7 +70,7 @@ static size_t row_search(const struct pe_sheet *sheet, const struct pe_shape *sh
     long steps = (long)fmin(ceil(range / step), MOST_STEPS);
     struct pe_ladder at = *ladder;
     size_t n = 0;
-    for (long k = -steps; k <= steps; k++) {
+    for (long k = -steps; k <= steps && !(k % 256 == 0 && pe_error_poll(sheet->err)); k++) {
         at.v[PE_LADDER_BASE] = middle + (double)k * step;
         double miss = row_miss(sheet, shape, &at, row);
         size_t to = n;
@@ -95,7 +95,7 @@ static size_t row_search(const struct pe_sheet *sheet, const struct pe_shape *sh
 static double chain(const struct pe_sheet *sheet, const struct pe_shape *shape, struct pe_ladder *ladder,
                     size_t n) {
     double good = 0.001 * sheet->power;
-    for (size_t row = n; row < sheet->rows; row++) {
+    for (size_t row = n; row < sheet->rows && !pe_error_poll(sheet->err); row++) {
         struct pe_sheet known = rows_of(sheet, 0, row + 1);
         if (row_miss(sheet, shape, ladder, row) > good) {
             double bases[CHOICES];

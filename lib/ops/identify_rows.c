@@ -77,12 +77,3 @@ const struct pe_identify_pass pe_identify_passes[] = {
     {PE_ARITHMETIC_FLOAT16_POSITIONS, PE_DTYPE_F16, 2},
 };
 const size_t pe_identify_n_passes = PE_COUNT(pe_identify_passes);
-
-const struct pe_identify_scaling pe_identify_scalings[] = {
-    {"llama3", "scaling.low_freq_factor=1 scaling.high_freq_factor=4"},
-    {"yarn", ""},
-    {"yarn", "scaling.truncate=false"},
-    {"yarn", "scaling.mscale=1 scaling.mscale_all_dim=1"},
-    {"yarn", "scaling.mscale=0.707 scaling.mscale_all_dim=0.707"},
-};
-const size_t pe_identify_n_scalings = PE_COUNT(pe_identify_scalings);

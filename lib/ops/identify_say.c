@@ -48,6 +48,11 @@ struct subject {
 
 #define JOINT "; "
 
+/* No ladder says what it is. */
+static bool subject_is_other(const struct pe_trial *trial) {
+    return trial->naive || trial->grid || trial->nerf;
+}
+
 /* ---- Remarks ------------------------------------------------------------------------------------------- */
 
 static void of_shape(const struct subject *s, struct words *out) {
@@ -69,6 +74,27 @@ static void of_shape(const struct subject *s, struct words *out) {
     }
     if (s->trial->width < s->op->width) {
         say(out, JOINT, "the last column is zeros, as the width is odd");
+    }
+}
+
+static void of_grid(const struct subject *s, struct words *out) {
+    const struct pe_identify_grid *grid = s->trial->grid;
+    if (!grid) {
+        return;
+    }
+    if (grid->before) {
+        say(out, JOINT, "%zu row%s of zeros stand%s before the grid, as class tokens have them", grid->before,
+            grid->before > 1 ? "s" : "", grid->before > 1 ? "" : "s");
+    }
+    if (fabs(grid->base / 10000 - 1) > 1e-12) {
+        say(out, JOINT, "the base is %.10g, not 10000", grid->base);
+    }
+    if (grid->start != 0) {
+        say(out, JOINT, "coordinates start at %.10g, not 0", grid->start);
+    }
+    if (grid->normalized) {
+        say(out, JOINT, "coordinates are divided by the size of the grid and multiplied by %.10g",
+            grid->full);
     }
 }
 
@@ -114,7 +140,7 @@ static const struct {
 
 static void of_base(const struct subject *s, struct words *out) {
     double ntk = s->rotary ? ntk_factor(s) : 0;
-    if (fabs(s->base / 10000 - 1) < 1e-12 || s->trial->naive || s->trial->width <= 2) {
+    if (fabs(s->base / 10000 - 1) < 1e-12 || subject_is_other(s->trial) || s->trial->width <= 2) {
         return;
     }
     for (size_t i = 0; i < PE_COUNT(bases) && !s->rotary; i++) {
@@ -140,13 +166,31 @@ static void of_shift(const struct subject *s, struct words *out) {
     }
 }
 
+static void of_stretch(const struct subject *s, struct words *out) {
+    const struct pe_stretch *stretch = s->trial->stretch;
+    if (stretch->type == PE_STRETCH_LONGROPE) {
+        say(out, JOINT,
+            "the frequencies follow no formula known here: per-pair divisors of base^(2i/d), as longrope or "
+            "`freqs` have them, from %.6g to %.6g",
+            stretch->divisors[0], stretch->divisors[s->trial->width / 2 - 1]);
+    } else if (stretch->type == PE_STRETCH_PROPORTIONAL) {
+        say(out, JOINT, "only the first %zu of %zu pairs turn: proportional", stretch->turning,
+            s->trial->width / 2);
+    } else {
+        say(out, JOINT, "the frequencies are scaled: %s, factor %.10g, original context %.10g",
+            pe_stretch_name(stretch), stretch->factor, stretch->original);
+    }
+    if (s->trial->attention > 0) {
+        say(out, JOINT, "the attention factor is %.7g", s->trial->attention);
+    }
+}
+
 static void of_scale(const struct subject *s, struct words *out) {
-    if (s->trial->naive) {
+    if (subject_is_other(s->trial)) {
         return;
     }
-    if (s->trial->scaling) {
-        say(out, JOINT, "the frequencies are scaled: %s, factor %.10g, original context %.10g",
-            s->trial->scaling->rope_type, 1 / s->scale, s->trial->original);
+    if (s->trial->stretch) {
+        of_stretch(s, out);
     } else if (fabs(s->scale - 1) > 1e-12) {
         bool divided = s->scale < 1;
         say(out, JOINT, "positions are %s by %.10g%s", divided ? "divided" : "multiplied",
@@ -175,6 +219,9 @@ static void of_factor(const struct subject *s, struct words *out) {
 
 static void of_zeros(const struct subject *s, struct words *out) {
     size_t first = SIZE_MAX;
+    if (s->trial->grid) {
+        return;
+    }
     for (size_t k = 0; k < s->op->n; k++) {
         first = s->op->zero[k] && s->op->row[k] < first ? s->op->row[k] : first;
     }
@@ -196,7 +243,7 @@ static void of_arithmetic(const struct subject *s, struct words *out) {
 }
 
 static void (*const remarks[])(const struct subject *s, struct words *out) = {
-    of_shape, of_layout, of_base, of_shift, of_scale, of_factor, of_zeros, of_arithmetic,
+    of_grid, of_shape, of_layout, of_base, of_shift, of_scale, of_factor, of_zeros, of_arithmetic,
 };
 
 static struct subject subject_of(const struct pe_identify *op, const struct pe_trial *trial) {
@@ -226,18 +273,25 @@ const char *pe_trial_name(const struct pe_identify *op, const struct pe_trial *t
     struct words words = {.n = 0};
     if (trial->naive) {
         say(&words, ", ", "naive %s", trial->naive);
+    } else if (trial->nerf) {
+        say(&words, ", ", "fourier features of nerf");
+    } else if (trial->grid) {
+        say(&words, ", ", "%s, grid of %zu x %zu", trial->grid->combine, trial->grid->rows,
+            trial->grid->columns);
     } else {
         say(&words, ", ", "%s", trial->shape->name);
     }
     if (s.rotary) {
         say(&words, " ", "%s", trial->layout == PE_ROTARY_HALVES ? "halves" : "interleaved");
     }
-    if (!trial->naive && trial->width > 2 && fabs(s.base / 10000 - 1) > 1e-12) {
+    if (!subject_is_other(trial) && trial->width > 2 && fabs(s.base / 10000 - 1) > 1e-12) {
         say(&words, ", ", "base %.10g", s.base);
     }
-    if (trial->scaling) {
-        say(&words, ", ", "%s scaling by %.10g", trial->scaling->rope_type, 1 / s.scale);
-    } else if (fabs(s.scale - 1) > 1e-12 && !trial->naive) {
+    if (trial->stretch && trial->stretch->factor != 1) {
+        say(&words, ", ", "%s scaling by %.10g", pe_stretch_name(trial->stretch), trial->stretch->factor);
+    } else if (trial->stretch) {
+        say(&words, ", ", "%s", pe_stretch_name(trial->stretch));
+    } else if (fabs(s.scale - 1) > 1e-12 && !subject_is_other(trial)) {
         say(&words, ", ", "scale %.10g", s.scale);
     }
     if (s.offset != 0) {

@@ -340,7 +340,7 @@ int pe_identify_sheet(const struct pe_identify *op, struct pe_sheet *sheet, size
                       struct pe_error *err) {
     size_t rows = op->n - op->n_zero, n = 0;
     double *p = pe_arena_array(op->arena, op->n, sizeof *p, err);
-    *sheet = (struct pe_sheet){.rows = rows, .width = width, .p = p};
+    *sheet = (struct pe_sheet){.rows = rows, .width = width, .p = p, .err = err};
     sheet->x = pe_arena_array(op->arena, rows * width, sizeof(double), err);
     if (op->kind == PE_IDENTIFY_TURNED) {
         sheet->weight = pe_arena_array(op->arena, rows * width, sizeof(double), err);

@@ -82,16 +82,60 @@ static void sinusoidal_spec(const struct pe_identify *op, struct pe_trial *trial
     trial->factor = exp(v[PE_LADDER_FACTOR]);
 }
 
-/* The parameters of a scaling, which are one text. */
-static void set_all(const struct setter *to, const char *texts) {
-    char copy[200], *at = copy;
-    snprintf(copy, sizeof copy, "%s", texts);
-    for (char *name; (name = strtok_r(at, " ", &at));) {
-        char *value = strchr(name, '=');
-        if (value) {
-            *value = '\0';
-            set(to, name, value + 1);
-        }
+/* A list of numbers as text. */
+static void set_list(const struct setter *to, const char *name, const double *list, size_t n) {
+    size_t room = 26 * n + 1, at = 0;
+    char *text = pe_arena_alloc(to->arena, room, to->err);
+    for (size_t i = 0; i < n && text; i++) {
+        at += (size_t)snprintf(text + at, room - at, i ? ",%.15g" : "%.15g", list[i]);
+    }
+    if (text) {
+        set(to, name, text);
+    }
+}
+
+static const char *const stretch_names[] = {[PE_STRETCH_YARN] = "yarn",
+                                            [PE_STRETCH_LLAMA3] = "llama3",
+                                            [PE_STRETCH_PROPORTIONAL] = "proportional",
+                                            [PE_STRETCH_LONGROPE] = "longrope"};
+
+const char *pe_stretch_name(const struct pe_stretch *stretch) {
+    return stretch_names[stretch->type];
+}
+
+static void yarn_spec(const struct pe_trial *trial, const struct setter *to) {
+    const struct pe_stretch *stretch = trial->stretch;
+    set_real(to, "scaling.factor", stretch->factor, 0);
+    set_real(to, "scaling.original_max_position_embeddings", stretch->original, 0);
+    set_real(to, "scaling.beta_fast", stretch->fast, 32);
+    set_real(to, "scaling.beta_slow", stretch->slow, 1);
+    if (!stretch->truncate) {
+        set(to, "scaling.truncate", "false");
+    }
+}
+
+/* The attention factor stands in the scaling, where it has one. */
+static void stretch_spec(struct pe_trial *trial, const struct setter *to) {
+    const struct pe_stretch *stretch = trial->stretch;
+    size_t pairs = trial->width / 2;
+    set(to, "scaling.rope_type", stretch_names[stretch->type]);
+    if (stretch->type == PE_STRETCH_YARN) {
+        yarn_spec(trial, to);
+    } else if (stretch->type == PE_STRETCH_LLAMA3) {
+        set_real(to, "scaling.factor", stretch->factor, 0);
+        set_real(to, "scaling.original_max_position_embeddings", stretch->original, 0);
+        set_real(to, "scaling.low_freq_factor", stretch->slow, 0);
+        set_real(to, "scaling.high_freq_factor", stretch->fast, 0);
+    } else if (stretch->type == PE_STRETCH_PROPORTIONAL) {
+        set_real(to, "scaling.partial_rotary_factor", (double)stretch->turning / (double)pairs, 0);
+    } else {
+        set_real(to, "scaling.original_max_position_embeddings", stretch->original, 0);
+        set_real(to, "seq_len", stretch->original, 0);
+        set_list(to, "scaling.short_factor", stretch->divisors, pairs);
+        set_list(to, "scaling.long_factor", stretch->divisors, pairs);
+    }
+    if (trial->attention > 0) {
+        set_real(to, "scaling.attention_factor", trial->attention, 0);
     }
 }
 
@@ -109,16 +153,13 @@ static void rope_spec(const struct pe_identify *op, struct pe_trial *trial, cons
     if (trial->ladder.sign < 0) {
         set(to, "direction", "clockwise");
     }
-    if (trial->scaling) {
-        set(to, "scaling.rope_type", trial->scaling->rope_type);
-        set_real(to, "scaling.factor", 1 / scale, 0);
-        set_real(to, "scaling.original_max_position_embeddings", trial->original, 0);
-        set_all(to, trial->scaling->more);
+    if (trial->stretch) {
+        stretch_spec(trial, to);
     } else if (fabs(scale - 1) > 1e-12) {
         set(to, "scaling.rope_type", "linear");
         set_real(to, "scaling.factor", 1 / scale, 0);
     }
-    trial->shift = trial->ladder.sign * v[PE_LADDER_OFFSET] / (trial->scaling ? 1 : scale);
+    trial->shift = trial->ladder.sign * v[PE_LADDER_OFFSET] / (trial->stretch ? 1 : scale);
     trial->factor = exp(v[PE_LADDER_FACTOR]);
 }
 
@@ -132,14 +173,55 @@ static void naive_spec(const struct pe_identify *op, struct pe_trial *trial, con
     trial->shift = trial->ladder.v[PE_LADDER_OFFSET];
 }
 
+static void grid_spec(const struct pe_identify *op, struct pe_trial *trial, const struct setter *to) {
+    const struct pe_identify_grid *grid = trial->grid;
+    bool last = strcmp(grid->combine, "mae") == 0;
+    char sizes[64];
+    snprintf(sizes, sizeof sizes, "%zu,%zu", grid->rows, grid->columns);
+    set_real(to, "d_model", (double)op->width, 0);
+    set(to, "combine", grid->combine);
+    set_real(to, "base", grid->base, 10000);
+    set_real(to, "cls_rows", (double)grid->before, 0);
+    set_real(to, "start", grid->start, 0);
+    if (grid->last_first != last) {
+        set(to, "axes_order", grid->last_first ? "last_axis_first" : "first_axis_first");
+    }
+    if (grid->normalized) {
+        set(to, "normalize", "true");
+        set(to, "grid", sizes);
+        set_real(to, "full_scale", grid->full, PE_TURN);
+    }
+    trial->factor = 1;
+}
+
+static void nerf_spec(const struct pe_identify *op, struct pe_trial *trial, const struct setter *to) {
+    set(to, "features", "nerf");
+    set_real(to, "n_frequencies", (double)(op->width / 2), 0);
+    set(to, "pi", trial->nerf == 1 ? "true" : "false");
+    set(to, "include_input", op->width % 2 ? "true" : "false");
+    trial->factor = 1;
+}
+
+static const char *type_of(const struct pe_identify *op, const struct pe_trial *trial) {
+    return trial->naive                    ? "naive"
+           : trial->grid                   ? "sinusoidal_nd"
+           : trial->nerf                   ? "fourier"
+           : op->kind == PE_IDENTIFY_TABLE ? "sinusoidal"
+                                           : "rope";
+}
+
 int pe_trial_spec(const struct pe_identify *op, struct pe_trial *trial, struct pe_error *err) {
     const struct setter to = {op->arena, &trial->spec, err};
     bool rotary = op->kind != PE_IDENTIFY_TABLE;
-    if (pe_spec_init(op->arena, &trial->spec, trial->naive ? "naive" : rotary ? "rope" : "sinusoidal", err)) {
+    if (pe_spec_init(op->arena, &trial->spec, type_of(op, trial), err)) {
         return err->code;
     }
     if (trial->naive) {
         naive_spec(op, trial, &to);
+    } else if (trial->grid) {
+        grid_spec(op, trial, &to);
+    } else if (trial->nerf) {
+        nerf_spec(op, trial, &to);
     } else if (rotary) {
         rope_spec(op, trial, &to);
         set_arithmetic(&to, trial);
@@ -212,12 +294,24 @@ static void round_all(enum pe_dtype dtype, double *x, size_t n) {
     }
 }
 
+/* The row and column of a token. */
+static void place_token(const struct pe_identify_grid *grid, double p, double place[2]) {
+    double token = p - (double)grid->before, row = floor(token / (double)grid->columns);
+    place[0] = token < 0 ? -1 : row;
+    place[1] = token < 0 ? -1 : token - row * (double)grid->columns;
+}
+
 void pe_trial_make(const struct pe_trial_rows *rows, double *shifted, double *out) {
     const struct pe_identify *op = rows->op;
+    const struct pe_identify_grid *grid = rows->trial->grid;
     for (size_t i = 0; i < rows->n; i++) {
-        shifted[i] = rows->p[i] + rows->trial->shift;
+        if (grid) {
+            place_token(grid, rows->p[i], shifted + 2 * i);
+        } else {
+            shifted[i] = rows->p[i] + rows->trial->shift;
+        }
     }
-    const struct pe_positions positions = {.length = rows->n, .axes = 1, .list = shifted};
+    const struct pe_positions positions = {.length = rows->n, .axes = grid ? 2 : 1, .list = shifted};
     if (!pe_trial_is_encoding(rows->trial)) {
         make_by_ladder(rows, out);
     } else if (op->kind != PE_IDENTIFY_TABLE) {
@@ -238,7 +332,7 @@ void pe_trial_make(const struct pe_trial_rows *rows, double *shifted, double *ou
 static void compare(const struct pe_identify *op, struct pe_trial *trial, const struct pe_plan *plan) {
     size_t most = COMPARED / op->items < 8 ? 8 : COMPARED / op->items;
     size_t n = op->n < most ? op->n : most, counted = 0;
-    double *made = op->scratch + 2 * op->items, sum = 0, shifted;
+    double *made = op->scratch + 2 * op->items, sum = 0, shifted[2];
     for (size_t j = 0; j < n; j++) {
         size_t k = n > 1 ? j * (op->n - 1) / (n - 1) : 0;
         const struct pe_trial_rows rows = {.op = op,
@@ -247,10 +341,10 @@ static void compare(const struct pe_identify *op, struct pe_trial *trial, const 
                                            .p = op->p + k,
                                            .was = op->was ? op->was + k * op->items : NULL,
                                            .n = 1};
-        if (op->zero[k] && isnan(padding_of(op, trial))) {
+        if (op->zero[k] && !trial->grid && isnan(padding_of(op, trial))) {
             continue;
         }
-        pe_trial_make(&rows, &shifted, made);
+        pe_trial_make(&rows, shifted, made);
         for (size_t i = 0; i < op->items; i++) {
             double off = op->got[k * op->items + i] - made[i];
             sum += off * off;
@@ -275,6 +369,9 @@ static int grave(const struct pe_error *inner, struct pe_error *err) {
 static int admit(const struct pe_identify *op, const struct pe_trial *trial, const struct pe_plan *plan,
                  struct pe_error *err) {
     double *shifted = op->scratch + 3 * op->items;
+    if (trial->grid) { /* tokens of its own grid */
+        return PE_OK;
+    }
     for (size_t k = 0; k < op->n; k++) {
         shifted[k] = op->p[k] + trial->shift;
     }
