@@ -42,6 +42,7 @@ struct pe_sheet {
     double *weight;       /* [rows, width]; NULL: all are 1 */
     double floor;         /* root mean square below which differences are rounding */
     double power;         /* mean of the weighted squares */
+    bool rounded;         /* positions are, so that it is no place for the longest searches */
     struct pe_error *err; /* long searches ask it */
 };
 
@@ -141,6 +142,10 @@ void pe_ladder_scan(const struct pe_sheet *sheet, const struct pe_shape *shape, 
 bool pe_ladder_bridge(const struct pe_sheet *sheet, const struct pe_shape *shape, double *scratch,
                       struct pe_ladder *ladder);
 
+/* From the first n rows, which the ladder explains at their distance from 0, to all. Returns the mean square. */
+double pe_ladder_chain(const struct pe_sheet *sheet, const struct pe_shape *shape, struct pe_ladder *ladder,
+                       size_t n, bool from_zero);
+
 /* ---- identify_round.c ---- */
 
 /* How improbable these numbers are, before anything was seen: nats, 0 for the usual ones. */
@@ -164,6 +169,7 @@ struct pe_identify_arithmetic {
     enum pe_arithmetic arithmetic;
     double penalty;
     const char *name, *sentence;
+    bool divides; /* of vectors: p / base^(2i/d), which no encoding here replays */
 };
 extern const struct pe_identify_arithmetic pe_identify_arithmetics[];
 extern const size_t pe_identify_n_arithmetics;

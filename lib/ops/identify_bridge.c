@@ -92,14 +92,14 @@ static size_t row_search(const struct pe_sheet *sheet, const struct pe_shape *sh
 }
 
 /* From row to row, each of which must find the base where the rows before have left it. */
-static double chain(const struct pe_sheet *sheet, const struct pe_shape *shape, struct pe_ladder *ladder,
-                    size_t n) {
+double pe_ladder_chain(const struct pe_sheet *sheet, const struct pe_shape *shape, struct pe_ladder *ladder,
+                       size_t n, bool from_zero) {
     double good = 0.001 * sheet->power;
     for (size_t row = n; row < sheet->rows && !pe_error_poll(sheet->err); row++) {
         struct pe_sheet known = rows_of(sheet, 0, row + 1);
         if (row_miss(sheet, shape, ladder, row) > good) {
             double bases[CHOICES];
-            double covered = sheet->p[row - 1] - sheet->p[0];
+            double covered = from_zero ? fabs(sheet->p[row - 1]) : sheet->p[row - 1] - sheet->p[0];
             if (row_search(sheet, shape, ladder, row, covered, bases)) {
                 ladder->v[PE_LADDER_BASE] = bases[0];
             }
@@ -125,7 +125,7 @@ bool pe_ladder_bridge(const struct pe_sheet *sheet, const struct pe_shape *shape
     for (size_t i = 0; i <= choices && best > 1e-4 * sheet->power; i++) {
         struct pe_ladder at = start;
         at.v[PE_LADDER_BASE] = i ? bases[i - 1] : start.v[PE_LADDER_BASE]; /* as it is, first */
-        double miss = chain(&whole, shape, &at, n);
+        double miss = pe_ladder_chain(&whole, shape, &at, n, false);
         if (miss < best) {
             best = miss;
             *ladder = at;

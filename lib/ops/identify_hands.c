@@ -176,7 +176,7 @@ size_t pe_hands_against(const struct pe_hands *hands, double log_first, double s
     size_t n = 0;
     for (size_t i = 0; i < hands->n; i++) {
         double expected = exp(log_first - slope * (double)i), blur = 6 * hands->noise / hands->span;
-        n += fabs(fabs(hands->omega[i]) - expected) > fmax(0.02 * expected, blur);
+        n += fabs(fabs(hands->omega[i]) - expected) > fmax(0.1 * expected, blur);
     }
     return n;
 }

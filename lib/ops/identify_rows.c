@@ -58,12 +58,14 @@ const size_t pe_identify_n_shapes = PE_COUNT(pe_identify_shapes);
 const struct pe_shape pe_identify_rotary = {.name = "rope", .halves = true, .cos_first = true, RIGHT};
 
 const struct pe_identify_arithmetic pe_identify_arithmetics[] = {
-    {PE_ARITHMETIC_EXACT, 0, NULL, NULL},
-    {PE_ARITHMETIC_FLOAT32_EXP, 3, "float32 angles", "angles in float32 (frequencies by exp)"},
-    {PE_ARITHMETIC_FLOAT32_POW, 3.5, "float32 angles", "angles in float32 (frequencies by pow)"},
-    {PE_ARITHMETIC_GGML, 6, "float32 angles of ggml", "angles in float32, step by step as in ggml"},
-    {PE_ARITHMETIC_BFLOAT16_POSITIONS, 5, "bfloat16 positions", "positions rounded to bfloat16"},
-    {PE_ARITHMETIC_FLOAT16_POSITIONS, 5, "float16 positions", "positions rounded to float16"},
+    {PE_ARITHMETIC_EXACT, 0, NULL, NULL, false},
+    {PE_ARITHMETIC_FLOAT32_EXP, 3, "float32 angles", "angles in float32 (frequencies by exp)", false},
+    {PE_ARITHMETIC_FLOAT32_POW, 3.5, "float32 angles", "angles in float32 (frequencies by pow)", false},
+    {PE_ARITHMETIC_FLOAT32_POW, 4, "float32 angles", "angles in float32 (positions over powers of the base)",
+     true},
+    {PE_ARITHMETIC_GGML, 6, "float32 angles of ggml", "angles in float32, step by step as in ggml", false},
+    {PE_ARITHMETIC_BFLOAT16_POSITIONS, 5, "bfloat16 positions", "positions rounded to bfloat16", false},
+    {PE_ARITHMETIC_FLOAT16_POSITIONS, 5, "float16 positions", "positions rounded to float16", false},
 };
 const size_t pe_identify_n_arithmetics = PE_COUNT(pe_identify_arithmetics);
 

@@ -51,6 +51,7 @@ int pe_search_add(const struct pe_search *search, const struct pe_trial *trial, 
         struct pe_trial one = *trial;
         one.arithmetic = &pe_identify_arithmetics[i];
         bool wanted = rounded == PE_ARITHMETIC_EXACT || rounded == one.arithmetic->arithmetic;
+        wanted = wanted && !(one.arithmetic->divides && search->op->kind != PE_IDENTIFY_TABLE);
         if (wanted && pe_trial_add(search->op, &one, err)) {
             return err->code;
         }
@@ -204,6 +205,7 @@ static void round_positions(struct pe_search *search, const double *given, doubl
         }
     }
     search->sheet.p = p;
+    search->sheet.rounded = search->pass->rounded != 0;
 }
 
 static int search_pass(struct pe_search *search, const struct pe_shape *shapes, size_t n,

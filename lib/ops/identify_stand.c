@@ -16,7 +16,7 @@
 /* log(base) from 5 to 2e7 */
 #define RANGE_FIRST 1.6
 #define RANGE_LAST  16.9
-#define RANGE_ROWS  50000
+#define RANGE_ROWS  200000
 #define SCAN_BASES  152 /* from 5 to 2e7 in steps of a tenth of log(base) */
 /* How far away a table may begin without saying so. */
 #define STARTS_MAX  1100000.0
@@ -186,7 +186,8 @@ static void ladder_stand(struct pe_hands *hands, double log_first, double slope,
         first.v[PE_LADDER_OFFSET] = x - near;
         miss = isnan(x) ? miss : ladder_better(hands, first, 9, miss, ladder);
     }
-    if (miss > good && first.sign > 0 && pe_hands_against(hands, log_first, line) * 8 <= hands->n) {
+    if (miss > good && first.sign > 0 && !hands->sheet->rounded &&
+        pe_hands_against(hands, log_first, line) * 8 <= hands->n) {
         double x = starts_search(hands, &slope, near);
         first = ladder_of(hands, log(scale), slope);
         first.v[PE_LADDER_OFFSET] = x - near;
@@ -198,7 +199,7 @@ static void ladder_stand(struct pe_hands *hands, double log_first, double slope,
 static void ladder_alone(const struct pe_hands *hands, struct pe_ladder *ladder) {
     double width = (double)hands->sheet->width, usual = 2 * log(10000) / width, slope = usual;
     double moved = fabs(hands->omega[0]), x = NAN;
-    if (hands->smallest > ALIASED) {
+    if (hands->smallest > ALIASED && !hands->sheet->rounded) {
         size_t row =
             hands->zero + (hands->sheet->p[hands->zero] == 0 && hands->zero + 1 < hands->sheet->rows);
         for (size_t i = 0; i < hands->n; i++) {
@@ -213,7 +214,11 @@ static void ladder_alone(const struct pe_hands *hands, struct pe_ladder *ladder)
         *ladder = ladder_of(hands, 0, slope);
         ladder->sign = 1;
         ladder->v[PE_LADDER_OFFSET] = x;
-        pe_ladder_approach(hands->sheet, hands->shape, ladder, 9);
+        struct pe_ladder chained = *ladder;
+        double miss = pe_ladder_approach(hands->sheet, hands->shape, ladder, 9);
+        double other =
+            hands->zero == 0 ? pe_ladder_chain(hands->sheet, hands->shape, &chained, 1, true) : miss;
+        *ladder = other < miss ? chained : *ladder;
         return;
     }
     double miss = DBL_MAX, scale = simple_scale(fmax(moved, 1e-9));
@@ -238,7 +243,9 @@ bool pe_ladder_find(const struct pe_sheet *sheet, const struct pe_shape *shape, 
         hands.omega[i] = 0;
         pe_hand_measure(&hands, i, false);
     }
-    if (pe_hands_line(&hands, &log_first, &slope)) {
+    bool agree = pe_hands_line(&hands, &log_first, &slope);
+    bool by_chance = hands.smallest > ALIASED && pe_hands_against(&hands, log_first, slope) * 4 > hands.n;
+    if (agree && !by_chance) {
         ladder_stand(&hands, log_first, slope, ladder);
     } else {
         ladder_alone(&hands, ladder);

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define SLOWEST 1e-300
-#define EXACT   1e-9 /* numbers that come in float64 from float64 angles */
+#define KNOWN   4 /* standard deviations of an angle, over span and rows: how well a hand is known */
 
 /* ---- The formulas -------------------------------------------------------------------------------------- */
 
@@ -245,9 +245,10 @@ static void try_base(struct view *view, double base) {
 /* As many digits as the hand is known to. */
 static double divisor_of(const struct view *view, double rate, size_t i) {
     double omega = fabs(view->hands.omega[i]), exact = rate / omega;
+    double known = KNOWN * view->hands.noise / (view->hands.span * sqrt((double)view->sheet->rows));
     for (int digits = 1; digits <= 15; digits++) {
         double round = rounded(exact, digits);
-        if (fabs(rate / round - omega) <= (view->hands.noise > EXACT ? 2 * view->sigma[i] : EXACT * omega)) {
+        if (fabs(rate / round - omega) <= known) {
             return round;
         }
     }
@@ -292,7 +293,7 @@ static void view_measure(struct view *view) {
     }
     for (size_t i = 0; i < hands->n; i++) {
         double noise = hands->noise + 6e-8 * most * fabs(hands->omega[i]);
-        view->sigma[i] = 4 * noise / (hands->span * sqrt(rows)) + 2e-7 * fabs(hands->omega[i]) + SLOWEST;
+        view->sigma[i] = KNOWN * noise / (hands->span * sqrt(rows)) + 2e-7 * fabs(hands->omega[i]) + SLOWEST;
     }
     for (size_t row = 0; row < view->sheet->rows && !view->measured; row++) { /* slow hands tell the sign */
         for (size_t i = hands->n - hands->n / 4; i < hands->n; i++) {

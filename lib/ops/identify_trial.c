@@ -246,6 +246,25 @@ static void make_by_ladder(const struct pe_trial_rows *rows, double *out) {
     }
 }
 
+/* As code has it that divides: float32 at each step. */
+static void make_by_division(const struct pe_trial_rows *rows, double *out) {
+    const struct pe_trial *trial = rows->trial;
+    size_t width = rows->op->width;
+    float base = (float)exp(trial->ladder.v[PE_LADDER_BASE]),
+          offset = (float)trial->ladder.v[PE_LADDER_OFFSET];
+    float scale = (float)(trial->ladder.sign * pe_ladder_scale(&trial->ladder));
+    memset(out, 0, rows->n * width * sizeof *out);
+    for (size_t c = 0; c < trial->width; c++) {
+        struct pe_column column = pe_shape_column(trial->shape, trial->width, c);
+        float power = (float)pow(base, (float)column.exponent);
+        for (size_t i = 0; i < rows->n; i++) {
+            float angle = (scale * (float)rows->p[i] + offset) / power;
+            float value = (float)(column.cosine ? cos(angle) : sin(angle));
+            out[i * width + c] = trial->factor * value;
+        }
+    }
+}
+
 static void make_turned(const struct pe_trial_rows *rows, size_t i, const double *cosine, double *out) {
     const struct pe_identify *op = rows->op;
     bool halves = rows->trial->layout != PE_ROTARY_INTERLEAVED;
@@ -314,6 +333,8 @@ void pe_trial_make(const struct pe_trial_rows *rows, double *shifted, double *ou
     const struct pe_positions positions = {.length = rows->n, .axes = grid ? 2 : 1, .list = shifted};
     if (!pe_trial_is_encoding(rows->trial)) {
         make_by_ladder(rows, out);
+    } else if (rows->trial->arithmetic->divides) {
+        make_by_division(rows, out);
     } else if (op->kind != PE_IDENTIFY_TABLE) {
         make_rotary(rows, &positions, out);
     } else {

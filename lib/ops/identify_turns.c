@@ -9,11 +9,13 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_PAIRINGS 8
-#define ROWS          16  /* that tell which columns are pairs */
-#define EVEN          6   /* standard deviations that noise may reach */
-#define SIMPLE        16  /* nats of numbers that need no other explanation */
-#define SAME          1.6 /* mean squares that are not told from the least */
+#define MOST_PAIRINGS 14
+#define ROWS          16    /* that tell which columns are pairs */
+#define EVEN          6     /* standard deviations that noise may reach */
+#define SIMPLE        16    /* nats of numbers that need no other explanation */
+#define RANDOM        0.05  /* of the power: lengths that change so much are not turned */
+#define EXACT         1e-14 /* of the power: rounding */
+#define SAME          1.6   /* mean squares that are not told from the least */
 
 /* How pairs lie in a row: which columns, and how many turn. */
 struct pairing {
@@ -77,16 +79,23 @@ static void pairings_of(const struct pe_identify *op, int layout, double most, s
             last = width;
         }
     }
-    for (size_t part = 4; part > 0 && last > 0; part--) {
+    if (last == 0) {
+        return;
+    }
+    pairings_add(out, layout, least);
+    for (size_t part = 4; part > 0; part--) {
         size_t width = op->width * part / 4 / 2 * 2;
         if (width >= least && width <= last && strain(op, layout, width) <= most) {
             pairings_add(out, layout, width);
         }
     }
-    if (last > 0) {
-        pairings_add(out, layout, least);
-        pairings_add(out, layout, last);
+    static const size_t usual[] = {128, 64, 96, 32, 80};
+    for (size_t i = 0; i < PE_COUNT(usual) && least < last; i++) {
+        if (usual[i] > least && usual[i] < last) {
+            pairings_add(out, layout, usual[i]);
+        }
     }
+    pairings_add(out, layout, last);
 }
 
 static void pairings_find(const struct pe_identify *op, struct pairings *out) {
@@ -100,8 +109,8 @@ static void pairings_find(const struct pe_identify *op, struct pairings *out) {
         }
     }
     for (int layout = PE_ROTARY_HALVES; layout <= PE_ROTARY_INTERLEAVED && both; layout++) {
-        if (!only || only == layout) {
-            pairings_of(op, layout, SAME * least + square(4 * op->floor), out);
+        if ((!only || only == layout) && least < RANDOM * op->power) {
+            pairings_of(op, layout, SAME * least + square(4 * op->floor) + EXACT * op->power, out);
         }
     }
     if (!both) {
