@@ -195,7 +195,7 @@ static double score_of_nothing(const struct pe_identify *op) {
         moved += (op->got[i] - op->was[i]) * (op->got[i] - op->was[i]) / items;
     }
     square = op->was && moved < square ? moved : square;
-    return 0.5 * fmin(items, 8192) * log(square + op->floor * op->floor);
+    return 0.5 * fmin(items, PE_IDENTIFY_COMPARED) * log(square + op->floor * op->floor);
 }
 
 static bool explains(const struct pe_identify *op, const struct pe_trial *trial) {

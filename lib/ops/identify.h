@@ -270,6 +270,8 @@ struct pe_trial {
 };
 
 #define PE_IDENTIFY_TRIALS 96
+/* Numbers of the sample that a trial is compared with: scores are of so many. */
+#define PE_IDENTIFY_COMPARED ((size_t)4096)
 
 /* The encoding of a trial, as far as it can be said. */
 int pe_trial_spec(const struct pe_identify *op, struct pe_trial *trial, struct pe_error *err);

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMPARED ((size_t)4096) /* numbers of the sample that a trial is compared with */
-
 /* ---- The encoding -------------------------------------------------------------------------------------- */
 
 struct setter {
@@ -351,7 +349,7 @@ void pe_trial_make(const struct pe_trial_rows *rows, double *shifted, double *ou
 
 /* Rows of the sample in even steps, both ends among them. */
 static void compare(const struct pe_identify *op, struct pe_trial *trial, const struct pe_plan *plan) {
-    size_t most = COMPARED / op->items < 8 ? 8 : COMPARED / op->items;
+    size_t most = PE_IDENTIFY_COMPARED / op->items < 8 ? 8 : PE_IDENTIFY_COMPARED / op->items;
     size_t n = op->n < most ? op->n : most, counted = 0;
     double *made = op->scratch + 2 * op->items, sum = 0, shifted[2];
     for (size_t j = 0; j < n; j++) {
@@ -375,7 +373,8 @@ static void compare(const struct pe_identify *op, struct pe_trial *trial, const 
     }
     trial->square = counted ? sum / (double)counted : 0;
     double items = (double)(op->n * op->items);
-    trial->score = 0.5 * fmin(items, COMPARED) * log(trial->square + op->floor * op->floor) + trial->penalty;
+    trial->score =
+        0.5 * fmin(items, PE_IDENTIFY_COMPARED) * log(trial->square + op->floor * op->floor) + trial->penalty;
 }
 
 /* Failures that are no fault of the hypothesis. */
