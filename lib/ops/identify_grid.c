@@ -82,8 +82,8 @@ static bool quarters_find(const struct image *image, size_t w, bool first[4]) {
     return order_find(told, first);
 }
 
-static size_t width_find(const struct image *image, bool first[4]) {
-    for (size_t w = 2; w <= image->tokens / 2; w++) {
+static size_t width_find(const struct image *image, bool first[4], struct pe_error *err) {
+    for (size_t w = 2; w <= image->tokens / 2 && !pe_error_poll(err); w++) {
         if (image->tokens % w == 0 && quarters_find(image, w, first)) {
             return w;
         }
@@ -212,6 +212,6 @@ int pe_identify_image(struct pe_identify *op, struct pe_error *err) {
         op->length < 4 || image_read(&image, err)) {
         return err->code;
     }
-    size_t w = image.before < 16 ? width_find(&image, first) : 0;
+    size_t w = image.before < 16 ? width_find(&image, first, err) : 0;
     return w ? image_try(op, &image, w, first, err) : PE_OK;
 }

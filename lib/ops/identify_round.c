@@ -199,7 +199,7 @@ static unsigned round_one(const struct rounding *rounding, size_t which, unsigne
     bool held = false;
     struct pe_ladder from = *ladder;
     roundings[which].choices(ladder, rounding->sheet->width, &choices);
-    for (size_t i = 0; i < choices.n; i++) {
+    for (size_t i = 0; i < choices.n && !pe_error_poll(rounding->sheet->err); i++) {
         struct pe_ladder to = from;
         to.v[roundings[which].number] = choices.v[i];
         double miss = pe_ladder_refine(rounding->sheet, rounding->shape, &to, rest, 5);

@@ -268,31 +268,43 @@ const char *pe_trial_mistake(const struct pe_identify *op, const struct pe_trial
 
 /* ---- The name ------------------------------------------------------------------------------------------ */
 
+static void name_of_kind(const struct subject *s, struct words *out) {
+    const struct pe_trial *trial = s->trial;
+    if (trial->naive) {
+        say(out, ", ", "naive %s", trial->naive);
+    } else if (trial->nerf) {
+        say(out, ", ", "fourier features of nerf");
+    } else if (trial->grid) {
+        say(out, ", ", "%s, grid of %zu x %zu", trial->grid->combine, trial->grid->rows,
+            trial->grid->columns);
+    } else {
+        say(out, ", ", "%s", trial->shape->name);
+    }
+    if (s->rotary) {
+        say(out, " ", "%s", trial->layout == PE_ROTARY_HALVES ? "halves" : "interleaved");
+    }
+}
+
+static void name_of_ladder(const struct subject *s, struct words *out) {
+    const struct pe_stretch *stretch = s->trial->stretch;
+    if (s->trial->width > 2 && fabs(s->base / 10000 - 1) > 1e-12) {
+        say(out, ", ", "base %.10g", s->base);
+    }
+    if (stretch && stretch->factor != 1) {
+        say(out, ", ", "%s scaling by %.10g", pe_stretch_name(stretch), stretch->factor);
+    } else if (stretch) {
+        say(out, ", ", "%s", pe_stretch_name(stretch));
+    } else if (fabs(s->scale - 1) > 1e-12) {
+        say(out, ", ", "scale %.10g", s->scale);
+    }
+}
+
 const char *pe_trial_name(const struct pe_identify *op, const struct pe_trial *trial, struct pe_error *err) {
     const struct subject s = subject_of(op, trial);
     struct words words = {.n = 0};
-    if (trial->naive) {
-        say(&words, ", ", "naive %s", trial->naive);
-    } else if (trial->nerf) {
-        say(&words, ", ", "fourier features of nerf");
-    } else if (trial->grid) {
-        say(&words, ", ", "%s, grid of %zu x %zu", trial->grid->combine, trial->grid->rows,
-            trial->grid->columns);
-    } else {
-        say(&words, ", ", "%s", trial->shape->name);
-    }
-    if (s.rotary) {
-        say(&words, " ", "%s", trial->layout == PE_ROTARY_HALVES ? "halves" : "interleaved");
-    }
-    if (!subject_is_other(trial) && trial->width > 2 && fabs(s.base / 10000 - 1) > 1e-12) {
-        say(&words, ", ", "base %.10g", s.base);
-    }
-    if (trial->stretch && trial->stretch->factor != 1) {
-        say(&words, ", ", "%s scaling by %.10g", pe_stretch_name(trial->stretch), trial->stretch->factor);
-    } else if (trial->stretch) {
-        say(&words, ", ", "%s", pe_stretch_name(trial->stretch));
-    } else if (fabs(s.scale - 1) > 1e-12 && !subject_is_other(trial)) {
-        say(&words, ", ", "scale %.10g", s.scale);
+    name_of_kind(&s, &words);
+    if (!subject_is_other(trial)) {
+        name_of_ladder(&s, &words);
     }
     if (s.offset != 0) {
         say(&words, ", ", "offset %.10g", s.offset);

@@ -171,7 +171,7 @@ static void ladder_stand(struct pe_hands *hands, double log_first, double slope,
     struct pe_ladder first = ladder_of(hands, log_first, slope);
     double line = slope, p = hands->sheet->p[hands->zero], near = first.sign * exp(log_first) * p;
     double good = (3e-9 + 9 * hands->noise * hands->noise) * hands->sheet->power;
-    for (size_t i = 0; i < hands->n; i++) {
+    for (size_t i = 0; i < hands->n && !pe_error_poll(hands->sheet->err); i++) {
         hands->phase[i] = pe_hand_stand(hands, i, first.sign * exp(log_first - slope * (double)i));
     }
     *ladder = first;
@@ -224,7 +224,8 @@ static void ladder_alone(const struct pe_hands *hands, struct pe_ladder *ladder)
     double miss = DBL_MAX, scale = simple_scale(fmax(moved, 1e-9));
     double off = pe_hand_stand(hands, 0, hands->omega[0]) -
                  copysign(scale, hands->omega[0]) * hands->sheet->p[hands->zero];
-    for (int k = 0; k < ALONE; k++) { /* bases, and whole turns of the fastest hand */
+    for (int k = 0; k < ALONE && !pe_error_poll(hands->sheet->err);
+         k++) { /* bases, and whole turns of the fastest hand */
         struct pe_ladder at = ladder_of(hands, log(scale), usual * (0.5 + 0.5 * (k % 4)));
         at.v[PE_LADDER_OFFSET] =
             off - pe_whole_turns(off) + PE_TURN * ((k / 4 + 1) / 2 * (k / 4 % 2 ? -1 : 1));
@@ -239,7 +240,7 @@ bool pe_ladder_find(const struct pe_sheet *sheet, const struct pe_shape *shape, 
     if (hands.n < 2 || !(hands.span > 0) || !pe_hands_are_round(&hands)) {
         return false;
     }
-    for (size_t i = 0; i < hands.n; i++) {
+    for (size_t i = 0; i < hands.n && !pe_error_poll(sheet->err); i++) {
         hands.omega[i] = 0;
         pe_hand_measure(&hands, i, false);
     }
@@ -257,7 +258,7 @@ void pe_ladder_scan(const struct pe_sheet *sheet, const struct pe_shape *shape, 
     static const double offsets[] = {0, 1, 2};
     struct pe_ladder best = {.sign = 1};
     double least = DBL_MAX, full = 0.5 * log(fmax(sheet->power * 2, DBL_MIN));
-    for (int k = 0; k < SCAN_BASES * 6; k++) {
+    for (int k = 0; k < SCAN_BASES * 6 && !(k % 64 == 0 && pe_error_poll(sheet->err)); k++) {
         struct pe_ladder at = {.sign = 1};
         at.v[PE_LADDER_BASE] = log(5) + k / 6 * 0.1;
         at.v[PE_LADDER_OFFSET] = offsets[k % 3];

@@ -285,7 +285,7 @@ static void view_measure(struct view *view) {
     for (size_t i = 0; i < view->sheet->rows; i++) {
         most = fmax(most, fabs(view->sheet->p[i]));
     }
-    for (size_t i = 0; i < hands->n && view->measured; i++) {
+    for (size_t i = 0; i < hands->n && view->measured && !pe_error_poll(view->sheet->err); i++) {
         hands->omega[i] = 0;
         pe_hand_measure(hands, i, false);
         pe_hand_refine(hands, i);
@@ -347,10 +347,13 @@ double pe_stretch_start(const struct pe_stretch *stretch, double sign, const str
     struct pe_hands hands = pe_hands_open(sheet, &pe_identify_rotary, scratch);
     double *rates = scratch + 2 * sheet->width, best = -1, at = 0, most = far ? STARTS_MAX : 16;
     formulas[stretch->type](stretch, sheet->width, rates);
-    for (size_t i = 0; i < hands.n; i++) {
+    for (size_t i = 0; i < hands.n && !pe_error_poll(sheet->err); i++) {
         hands.phase[i] = pe_hand_stand(&hands, i, sign * rates[i]) - sign * rates[i] * sheet->p[hands.zero];
     }
     for (double start = 0; start <= most; start = start <= 0 ? 1 - start : start < 16 ? -start : start + 1) {
+        if (fmod(start, 1024) == 0 && pe_error_poll(sheet->err)) {
+            break;
+        }
         double off = hands.phase[0] - sign * rates[0] * start, sum = 0;
         if (fabs(off - pe_whole_turns(off)) > 0.3) {
             continue;
@@ -363,7 +366,7 @@ double pe_stretch_start(const struct pe_stretch *stretch, double sign, const str
             best = sum;
             at = start;
         }
-        if ((sum > 0.999 && start <= 16) || (fmod(start, 1024) == 0 && pe_error_poll(sheet->err))) {
+        if (sum > 0.999 && start <= 16) {
             break;
         }
     }

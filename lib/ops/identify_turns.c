@@ -10,9 +10,10 @@
 #include <string.h>
 
 #define MOST_PAIRINGS 14
-#define ROWS          16    /* that tell which columns are pairs */
+#define ROWS          8     /* that tell which columns are pairs */
 #define EVEN          6     /* standard deviations that noise may reach */
 #define SIMPLE        16    /* nats of numbers that need no other explanation */
+#define WIDE          512   /* a head that is not looked at for every width */
 #define RANDOM        0.05  /* of the power: lengths that change so much are not turned */
 #define EXACT         1e-14 /* of the power: rounding */
 #define SAME          1.6   /* mean squares that are not told from the least */
@@ -69,11 +70,17 @@ static double strain(const struct pe_identify *op, int layout, size_t width) {
     return (2 * fmax(left, 0) + still) / (double)(rows * op->heads * op->width);
 }
 
+/* From width to width: of wide heads only parts, as looking at all is the square of the width. */
+static size_t stride(const struct pe_identify *op) {
+    return op->width > WIDE ? op->width / 4 / 2 * 2 : 2;
+}
+
 /* Of neighbouring columns many widths are the same where slow pairs have not moved yet: the least and the most, and
  * parts of the head. */
-static void pairings_of(const struct pe_identify *op, int layout, double most, struct pairings *out) {
+static void pairings_of(const struct pe_identify *op, int layout, double most, struct pairings *out,
+                        struct pe_error *err) {
     size_t least = 0, last = 0;
-    for (size_t width = 2; width <= op->width; width += 2) {
+    for (size_t width = stride(op); width <= op->width && !pe_error_poll(err); width += stride(op)) {
         if (strain(op, layout, width) <= most) {
             least = least ? least : width;
             last = width;
@@ -98,19 +105,20 @@ static void pairings_of(const struct pe_identify *op, int layout, double most, s
     pairings_add(out, layout, last);
 }
 
-static void pairings_find(const struct pe_identify *op, struct pairings *out) {
+static void pairings_find(const struct pe_identify *op, struct pairings *out, struct pe_error *err) {
     int only = op->layout ? op->layout : op->hint_layout;
     bool both = op->kind == PE_IDENTIFY_TURNED;
     double least = DBL_MAX;
     out->n = 0;
     for (int layout = PE_ROTARY_HALVES; layout <= PE_ROTARY_INTERLEAVED && both; layout++) {
-        for (size_t width = 2; width <= op->width && (!only || only == layout); width += 2) {
+        for (size_t width = stride(op);
+             width <= op->width && (!only || only == layout) && !pe_error_poll(err); width += stride(op)) {
             least = fmin(least, strain(op, layout, width));
         }
     }
     for (int layout = PE_ROTARY_HALVES; layout <= PE_ROTARY_INTERLEAVED && both; layout++) {
         if ((!only || only == layout) && least < RANDOM * op->power) {
-            pairings_of(op, layout, SAME * least + square(4 * op->floor) + EXACT * op->power, out);
+            pairings_of(op, layout, SAME * least + square(4 * op->floor) + EXACT * op->power, out, err);
         }
     }
     if (!both) {
@@ -216,9 +224,9 @@ static bool is_even(const struct pe_identify *op) {
 
 int pe_identify_turns(struct pe_identify *op, struct pe_error *err) {
     struct pairings pairings;
-    pairings_find(op, &pairings);
-    size_t first = pairings.n;
-    for (size_t i = 0; i < pairings.n; i++) {
+    pairings_find(op, &pairings, err);
+    size_t first = err->code ? 0 : pairings.n;
+    for (size_t i = 0; i < pairings.n && !err->code; i++) {
         if (search_straight(op, &pairings.list[i], 0, err)) {
             return err->code;
         }

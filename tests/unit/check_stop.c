@@ -9,6 +9,7 @@
 
 #include "kernels/linalg.h"
 #include "posenc.h"
+#include "posenc_identify.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -226,6 +227,26 @@ static bool positions_of_lengths(struct ground *g) {
     return positions_made(g, &(struct pe_positions_rule){.lengths = &lengths});
 }
 
+/* Whatever is identified, nothing explains it: all is tried. */
+static bool identify_run(struct ground *g, bool turned) {
+    struct pe_tensor x = view(g, SIDE / 4, SIDE / 4), y = x;
+    struct pe_identify_args args = {.size = sizeof args};
+    struct pe_identify_result result;
+    y.data = (void *)(uintptr_t)(g->numbers + SIDE);
+    args.tensor = turned ? NULL : &x;
+    args.cos = turned ? &x : NULL;
+    args.sin = turned ? &y : NULL;
+    return pe_identify_open(g->arena, &result, &args, &g->err) == PE_OK;
+}
+
+static bool identify_vectors(struct ground *g) {
+    return identify_run(g, false);
+}
+
+static bool identify_turns(struct ground *g) {
+    return identify_run(g, true);
+}
+
 /* Each with the least number of questions: one for 2^16 numbers at least, or for a tile of a product. */
 static const struct {
     const char *name, *type;
@@ -244,6 +265,8 @@ static const struct {
     {"convert", "none", convert_run, 5},
     {"check", "sinusoidal", check_run, SIDE},
     {"properties", "sinusoidal", properties_run, 2048 * 1023 * 2 / (1 << 16)},
+    {"identify", "none", identify_vectors, 50},
+    {"identify turns", "none", identify_turns, 10},
     {"positions of a mask", "none", positions_of_mask, 9},
     {"positions of a grid", "none", positions_of_grid, 12},
     {"positions of lengths", "none", positions_of_lengths, 12},

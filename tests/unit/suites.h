@@ -53,6 +53,7 @@
     X(gate)               \
     X(golden)             \
     X(identify)           \
+    X(identify_tables)    \
     X(lanes)              \
     X(learned)            \
     X(lift)               \
