@@ -236,8 +236,9 @@ static int search(struct pe_identify *op, struct pe_error *err) {
 
 /* Nothing depends on the position: a learned constant, or a table that was never filled. */
 static bool is_constant(const struct pe_identify *op) {
+    double least = fmin(op->floor, 1e-3 * sqrt(op->power)); /* far away the floor is high */
     for (size_t i = op->items; i < op->n * op->items; i++) {
-        if (fabs(op->got[i] - op->got[i % op->items]) > op->floor) {
+        if (fabs(op->got[i] - op->got[i % op->items]) > least) {
             return false;
         }
     }

@@ -265,7 +265,37 @@ def error(rng, n, pool):
     return Ask("error", method, request(method, target, body, fields), check, (status,))
 
 
-KINDS_OF_REQUESTS = [encode, encode, encode_list, echo, echo, echo_json, apply_sinusoidal, attention, shift, positions, batch]
+def identify(rng, n, pool):
+    """A table of sinusoids, of noise or of both, and perhaps positions."""
+    rows, width = max(2, min(n, 1 << 14) // 128), 2 * rng.randrange(1, 9)
+    noise, start = rng.choice((0, 0, 1e-3, 1)), rng.choice((0, 0, 2, 1000))
+    table = [[math.sin((p + start) * 1e4 ** (-(j // 2 * 2) / width) + j % 2 * math.pi / 2) + rng.uniform(-noise, noise)
+              for j in range(width)] for p in range(rows)]
+    body = {"tensor": table}
+    if rng.random() < 0.5:
+        body["positions"] = {"start": start, "count": rows}
+
+    def check(reply):
+        value = json.loads(bytes(reply.body))
+        named = value["candidates"] and value["candidates"][0]["encoding"]["type"]
+        known = noise < 0.1 and rows >= 16 and width >= 6
+        return None if not known or named == "sinusoidal" else f"{rows} rows of {width}, noise {noise}, named {named}"
+    return Ask("identify", "POST", request("POST", "/v1/identify", json.dumps(body).encode()), check)
+
+
+def block(rng, n, pool):
+    """Layers with weights by a seed: the same bytes are asked for by cases."""
+    rows, width = max(1, min(n, 1 << 14) // 64), 2 * rng.randrange(1, 9)
+    body = {"embeddings": [[rng.uniform(-2, 2) for _ in range(width)] for _ in range(rows)], "heads": rng.choice((1, 2)),
+            "layers": rng.randrange(1, 4), "weights_seed": rng.randrange(9)}
+
+    def check(reply):
+        shape = json.loads(bytes(reply.body))["output"]["shape"]
+        return None if shape[-2:] == [rows, width] else f"output {shape} of {rows} rows of {width}"
+    return Ask("block", "POST", request("POST", "/v1/block?return=output", json.dumps(body).encode()), check)
+
+
+KINDS_OF_REQUESTS = [encode, encode, encode_list, echo, echo, echo_json, apply_sinusoidal, attention, shift, positions, batch, identify, block]
 
 
 # ---- what is learnt once ---------------------------------------------------------------------------------------------

@@ -228,6 +228,21 @@ START_TEST(rows_that_are_the_same_are_none) {
 }
 END_TEST
 
+/* Positions as far as they go, where rounding leaves nothing to tell: not that all rows are the same. */
+START_TEST(far_rows_are_not_the_same) {
+    double x[6 * 4], p[6] = {0, 1, 2, 9e6, 0x1p53, 5};
+    for (size_t i = 0; i < COUNT(x); i++) {
+        double angle = p[i / 4] * (i % 4 < 2 ? 1 : 0.01);
+        x[i] = i % 2 ? cos(angle) : sin(angle);
+    }
+    struct pe_tensor table = {x, PE_DTYPE_F64, 2, {6, 4}};
+    struct pe_positions at = {.length = 6, .axes = 1, .list = p};
+    struct pe_identify_args asked = {.size = sizeof asked, .tensor = &table, .positions = &at};
+    ck_assert(!pe_identify_open(arena, &result, &asked, &err));
+    ck_assert_str_ne(result.verdict, "none of these: all rows are the same");
+}
+END_TEST
+
 /* What is posted wrongly, and where that is said. */
 static const struct {
     const char *path;
@@ -290,6 +305,7 @@ Suite *identify_suite(void) {
     tcase_add_loop_test(single, divided_positions_have_float32_angles, 0, 2);
     tcase_add_test(single, small_numbers_with_noise_are_named);
     tcase_add_loop_test(single, rows_that_are_the_same_are_none, 0, 2);
+    tcase_add_test(single, far_rows_are_not_the_same);
     tcase_add_loop_test(single, errors_name_the_field, 0, COUNT(bad));
     tcase_add_loop_test(single, shapes_are_checked, 0, 3);
     return suite;
