@@ -11,6 +11,7 @@
  * and beside them norms, the steps from one position to the next, wavelengths, and what it costs. Distances
  * of all pairs are T*T*width operations, in an order of their own, so a GET has the same bits everywhere.
  */
+#include "core/last.h"
 #include "core/stop.h"
 #include "kernels/vector.h"
 #include "ops/operand.h"
@@ -29,8 +30,19 @@ struct properties {
     const double *longer; /* the same positions in a sequence twice as long, or NULL */
     const double *beyond; /* [n, width], FAR times as far, or NULL */
     struct pe_properties *out;
+    size_t part_rows;
+    struct closest *closest; /* of each part */
+    struct pe_last *last;
     const struct pe_stop *stop;
 };
+
+/* The closest of some pairs. */
+struct closest {
+    double distance;
+    size_t pair[2];
+};
+
+#define PART_ITEMS ((size_t)1 << 22) /* operations in a part, of all pairs of some rows */
 
 /* Before row i of loops that cost a row's width each. */
 static bool stopped_at(const struct properties *op, size_t i) {
@@ -45,25 +57,34 @@ static double distance_of(const double *a, const double *b, size_t width) {
     return sqrt(sum);
 }
 
-static void pairs_measure(const struct properties *op) {
-    struct pe_properties *out = op->out;
+/* Pairs of rows first .. end-1 with all behind them. */
+static void pairs_measure(const struct properties *op, size_t first, size_t end, struct closest *out) {
     size_t unasked = 0; /* operations since the last question, also those of rows before */
-    out->closest = INFINITY;
-    for (size_t i = 0; i < op->n; i++) {
+    *out = (struct closest){.distance = INFINITY};
+    for (size_t i = first; i < end; i++) {
         for (size_t j = i + 1; j < op->n; j++) {
             double distance = distance_of(op->x + i * op->width, op->x + j * op->width, op->width);
             unasked = unasked < PE_STOP_ITEMS ? unasked + op->width : 0;
             if (unasked == 0 && pe_stop_asked(op->stop)) {
                 return;
             }
-            if (distance < out->closest) {
-                out->closest = distance;
-                out->closest_pair[0] = i;
-                out->closest_pair[1] = j;
+            if (distance < out->distance) {
+                *out = (struct closest){.distance = distance, .pair = {i, j}};
             }
         }
     }
-    out->closest = op->n > 1 ? out->closest : 0;
+}
+
+/* The first of the closest pairs of all parts. */
+static void closest_keep(const struct properties *op) {
+    struct pe_properties *out = op->out;
+    struct closest closest = op->closest[0];
+    for (size_t i = 1; i < op->last->n_parts; i++) {
+        closest = op->closest[i].distance < closest.distance ? op->closest[i] : closest;
+    }
+    out->closest = op->n > 1 ? closest.distance : 0;
+    out->closest_pair[0] = closest.pair[0];
+    out->closest_pair[1] = closest.pair[1];
     out->unique = op->n < 2 || out->closest > 0;
 }
 
@@ -107,8 +128,12 @@ static void lengths_measure(const struct properties *op) {
 static void properties_part(const void *state, size_t part) {
     const struct properties *op = state;
     struct pe_properties *out = op->out;
-    (void)part;
-    pairs_measure(op);
+    size_t first = part * op->part_rows, end = first + op->part_rows;
+    pairs_measure(op, first, end < op->n ? end : op->n, &op->closest[part]);
+    if (!pe_last_done(op->last) || pe_stop_asked(op->stop)) {
+        return;
+    }
+    closest_keep(op);
     rows_measure(op);
     lengths_measure(op);
     out->largest = largest(op, op->x);
@@ -207,6 +232,18 @@ static int args_check(const struct pe_properties_args *args, struct pe_error *er
                          args->positions->length, work, (double)PE_SIMILARITY_WORK_MAX);
 }
 
+static int parts_open(struct pe_arena *arena, struct properties *op, struct pe_error *err) {
+    size_t rows = PART_ITEMS / (op->n * op->width + 1);
+    op->part_rows = rows ? rows : 1;
+    size_t n_parts = op->n > op->part_rows ? (op->n - 1) / op->part_rows + 1 : 1;
+    op->closest = pe_arena_array(arena, n_parts, sizeof *op->closest, err);
+    op->last = pe_arena_array(arena, 1, sizeof *op->last, err);
+    if (op->last) {
+        pe_last_open(op->last, n_parts);
+    }
+    return err->code;
+}
+
 int pe_properties_open(struct pe_arena *arena, struct pe_work *work, struct pe_properties_result *result,
                        const struct pe_properties_args *theirs, struct pe_error *err) {
     struct pe_properties_args args;
@@ -233,14 +270,14 @@ int pe_properties_open(struct pe_arena *arena, struct pe_work *work, struct pe_p
     out->parameters = parameters_count(args.plan);
     out->bytes = n * width * sizeof(float);
     out->flops = pe_plan_row(args.plan)->angles ? 3 * width : width;
-    if (beyond_open(arena, op, args.positions, err)) {
+    if (beyond_open(arena, op, args.positions, err) || parts_open(arena, op, err)) {
         *result = (struct pe_properties_result){0};
         return err->code;
     }
     bound_find(op);
     result->properties = out;
     *work = (struct pe_work){
-        .n_parts = 1,
+        .n_parts = op->last->n_parts,
         .cost_ns = (double)n * (double)n * (double)width / 2,
         .state = op,
         .run = properties_part,

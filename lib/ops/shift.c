@@ -14,6 +14,7 @@
  * says nothing; the residual over more of them tells. The work is cubic and cannot be cut into parts, since
  * each step of it stands on the one before; hence the limits: half a second or so.
  */
+#include "core/stop.h"
 #include "kernels/lstsq.h"
 #include "kernels/vector.h"
 #include "ops/operand.h"
@@ -67,7 +68,8 @@ static void exact_map(const struct shift *op, const double *x, double *out) {
 }
 
 static void fitted_map(const struct shift *op, const double *x, double *out) {
-    for (size_t i = 0; i < op->width; i++) {
+    size_t together = PE_STOP_ITEMS / (op->width + 1) + 1; /* rows between two questions */
+    for (size_t i = 0; i < op->width && (i % together || !pe_stop_asked(op->stop)); i++) {
         out[i] = pe_vector_dot(op->matrix + i * op->width, x, op->width);
     }
 }

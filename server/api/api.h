@@ -10,6 +10,8 @@
 #include "service.h"
 #include "wire/result.h"
 
+#include <stdatomic.h>
+
 /* Fields that every operation takes. */
 struct api_common {
     uint64_t given;
@@ -114,6 +116,15 @@ int task_positions(struct task *task, const struct pe_plan *plan, struct pe_posi
 bool task_wants(const struct task *task, const char *name, bool by_default);
 /* What the plan found out, as JSON fields of the result. */
 int task_facts(struct task *task, const struct pe_plan *plan, struct pe_error *err);
+/* end.c: work in parts, and something to be done after the last of them. */
+struct api_end {
+    struct pe_work work;
+    atomic_size_t *undone; /* parts; ARENA */
+};
+/* end takes the place of the task's work, whose state and run the operation sets next. */
+int task_end_open(struct task *task, struct api_end *end, struct pe_error *err);
+/* Runs a part. true: all are done, and nobody asked to stop. */
+bool api_end_reached(const struct api_end *end, size_t part);
 /* Declares a result that the work makes in float64 as one in `dtype`. After the operation has set the work;
  * at most four, and then no other run is put in its place. */
 int task_narrow(struct task *task, const char *name, const struct pe_tensor *wide, enum pe_dtype dtype,

@@ -52,10 +52,10 @@ enum { FIELD_POSITIONS = 3 };
 #define ROOM   400
 
 struct head_task {
-    struct pe_work work;
+    struct api_end end;
     const struct pe_head *head;
     bool none;
-    struct result_late late;
+    struct result_late *late;
 };
 
 static const char *verdict(const struct head_task *op) {
@@ -89,14 +89,13 @@ static void write_mass(const struct head_task *op, struct text *text) {
 }
 
 static void head_run(const void *state, size_t part) {
-    struct head_task *op = (struct head_task *)(uintptr_t)state;
-    (void)part;
-    if (!pe_work_run(&op->work)) {
+    const struct head_task *op = state;
+    if (!api_end_reached(&op->end, part)) {
         return;
     }
-    struct text text = {.data = op->late.text, .room = op->late.room}; /* enough, so it never grows */
+    struct text text = {.data = op->late->text, .room = op->late->room}; /* enough, so it never grows */
     write_mass(op, &text);
-    op->late.n = text.n;
+    op->late->n = text.n;
 }
 
 /* Which token: exactly one of the ways to say it. */
@@ -124,10 +123,13 @@ static int declare(struct task *task, struct head_task *op, const struct pe_head
         const char *name;
         const struct pe_tensor *tensor;
     } tensors[] = {{"w_q", &made->w_q}, {"w_k", &made->w_k}, {"weights", &made->weights}};
-    op->late.room = ROOM;
-    op->late.text = pe_arena_alloc(task->arena, ROOM, err);
+    op->late = pe_arena_array(task->arena, 1, sizeof *op->late, err);
+    if (!op->late || task_end_open(task, &op->end, err)) {
+        return err->code;
+    }
+    op->late->room = ROOM;
+    op->late->text = pe_arena_alloc(task->arena, ROOM, err);
     op->head = made->head;
-    op->work = task->work;
     task->work.state = op;
     task->work.run = head_run;
     for (size_t i = 0; i < PE_COUNT(tensors); i++) {
@@ -137,7 +139,7 @@ static int declare(struct task *task, struct head_task *op, const struct pe_head
             return err->code;
         }
     }
-    result_json_late(&task->result, "mass", &op->late);
+    result_json_late(&task->result, "mass", op->late);
     return err->code;
 }
 

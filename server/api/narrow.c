@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
  * Results that an operation makes in float64, in the element type that was asked for: they are stored once
- * the work, all of it in one part, is done.
+ * the work is done.
  */
 #include "api/api.h"
+
+#include <assert.h>
 
 #define MAX_NARROW 4
 
 struct narrow {
-    struct pe_work work;
+    struct api_end end;
     struct pe_tensor wide[MAX_NARROW], out[MAX_NARROW];
     size_t n;
 };
@@ -18,7 +20,7 @@ static void narrow_store(const struct narrow *narrow, const struct pe_tensor *wi
     const double *from = wide->data;
     unsigned char *to = out->data;
     size_t n = pe_tensor_count(wide), size = pe_dtype_size(out->dtype);
-    for (size_t i = 0, step; i < n && !pe_stop_asked(narrow->work.stop); i += step) {
+    for (size_t i = 0, step; i < n && !pe_stop_asked(narrow->end.work.stop); i += step) {
         step = api_stop_step(n, i);
         pe_dtype_store(out->dtype, from + i, step, to + i * size);
     }
@@ -26,11 +28,8 @@ static void narrow_store(const struct narrow *narrow, const struct pe_tensor *wi
 
 static void narrow_run(const void *state, size_t part) {
     const struct narrow *narrow = state;
-    (void)part;
-    if (!pe_work_run(&narrow->work)) {
-        return;
-    }
-    for (size_t i = 0; i < narrow->n; i++) {
+    bool done = api_end_reached(&narrow->end, part);
+    for (size_t i = 0; done && i < narrow->n; i++) {
         narrow_store(narrow, &narrow->wide[i], &narrow->out[i]);
     }
 }
@@ -40,14 +39,13 @@ int task_narrow(struct task *task, const char *name, const struct pe_tensor *wid
     struct narrow *narrow = task->narrow;
     if (!narrow) {
         narrow = pe_arena_array(task->arena, 1, sizeof *narrow, err);
-        if (!narrow) {
+        if (!narrow || task_end_open(task, &narrow->end, err)) {
             return err->code;
         }
-        narrow->work = task->work;
         task->work.state = task->narrow = narrow;
         task->work.run = narrow_run;
-        task->work.n_parts = 1;
     }
+    assert(narrow->n < MAX_NARROW);
     struct pe_tensor *out = &narrow->out[narrow->n];
     narrow->wide[narrow->n++] = *wide;
     if (pe_tensor_alloc(task->arena, out, dtype, wide->rank, wide->dim, err)) {

@@ -100,18 +100,15 @@ static const struct {
 };
 
 struct properties_task {
-    struct pe_work work;
+    struct api_end end;
     const struct pe_properties *properties;
     struct result_late *late; /* [members] */
 };
 
 static void properties_run(const void *state, size_t part) {
     const struct properties_task *op = state;
-    (void)part;
-    if (!pe_work_run(&op->work)) {
-        return;
-    }
-    for (size_t i = 0; i < PE_COUNT(members); i++) {
+    bool done = api_end_reached(&op->end, part);
+    for (size_t i = 0; done && i < PE_COUNT(members); i++) {
         struct result_late *late = &op->late[i];
         struct text text = {.data = late->text, .room = late->room}; /* enough, so it never grows */
         text_puts(&text, "{");
@@ -158,10 +155,12 @@ static int declare(struct task *task, struct properties_task *op, struct pe_erro
         op->late[i].text = pe_arena_alloc(task->arena, members[i].room, err);
         result_json_late(&task->result, members[i].name, &op->late[i]);
     }
-    op->work = task->work;
+    if (task_end_open(task, &op->end, err)) {
+        return err->code;
+    }
     task->work.state = op;
     task->work.run = properties_run;
-    return err->code;
+    return PE_OK;
 }
 
 static int properties_open(struct task *task, struct pe_error *err) {

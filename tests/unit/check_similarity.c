@@ -120,18 +120,60 @@ START_TEST(an_impossible_head) {
 }
 END_TEST
 
+/* Steps that no double is, as a list or a range, are steps nevertheless; so are those of a float32. */
+START_TEST(steps_are_those_that_were_meant) {
+    static const struct {
+        const char *positions;
+        int status;
+    } of[] = {
+        {"0,0.1,0.2,0.3,0.4,0.5,0.6,0.7", 200},
+        {"0:0.8:0.1", 200},
+        {"1000000.1,1000000.2,1000000.3,1000000.4", 200},
+        {"0,0.10000000149,0.20000000298,0.30000001192,0.40000000596", 200},
+        {"0,0.1,0.2,0.301", 400},
+        {"0,1,3", 400},
+        {"0,0,0", 400},
+        {"3,2,1", 400},
+    };
+    char request[300];
+    snprintf(request, sizeof request, "GET /v1/head?type=sinusoidal&d_model=64&goal.attend=-1&positions=%s",
+             of[_i].positions);
+    struct call_try try = {.request = request};
+    call_try(&ground, &try);
+    ck_assert_msg(try.status == of[_i].status, "%s: %.300s", request, try.reply);
+    if (try.status == 200) {
+        const json_t *mass = json_object_get(try.json, "mass");
+        ck_assert_msg(json_number_value(json_object_get(mass, "min")) > 0.95, "%s", try.reply);
+    } else {
+        ck_assert_str_eq(json_string_value(json_object_get(try.json, "field")), "positions");
+    }
+    call_try_close(&try);
+}
+END_TEST
+
 /* The same bits on one thread and on several, and with an element type of 16 bits. */
 START_TEST(parts_agree) {
-    static const char request[] =
-        "GET /v1/similarity?type=sinusoidal&d_model=256&positions=0:300&format=raw&return=gram";
-    struct call_try one = {.request = request}, last_first = {.request = request, .threads = -1};
-    call_try(&ground, &one);
-    call_try(&ground, &last_first);
-    ck_assert_uint_gt(one.n_parts, 1);
-    ck_assert_uint_eq(one.reply_n, 4 * 300 * 300);
-    ck_assert_mem_eq(one.reply, last_first.reply, one.reply_n);
-    call_try_close(&last_first);
-    call_try_close(&one);
+    static const char *const requests[] = {
+        "GET /v1/similarity?type=sinusoidal&d_model=256&positions=0:300&format=raw&return=gram",
+        "GET /v1/head?type=sinusoidal&d_model=512&positions=0:200&goal.attend=-2",
+        "GET /v1/head?type=rope&layout=halves&head_dim=256&positions=0:200&goal.attend=-2&dtype=float64",
+        "GET /v1/properties?type=sinusoidal&d_model=256&positions=0:300",
+        "GET /v1/properties?type=naive&form=binary&d_model=11&positions=0:1500",
+    };
+    for (size_t i = 0; i < 5; i++) {
+        struct call_try one = {.request = requests[i]};
+        call_try(&ground, &one);
+        ck_assert_int_eq(one.status, 200);
+        ck_assert_msg(one.n_parts > 1, "%s", requests[i]);
+        for (int threads = -1; threads <= 8; threads += 9) {
+            struct call_try other = {.request = requests[i], .threads = threads};
+            call_try(&ground, &other);
+            ck_assert_uint_eq(one.reply_n, other.reply_n);
+            ck_assert_mem_eq(one.reply, other.reply, one.reply_n);
+            call_try_close(&other);
+        }
+        call_try_close(&one);
+    }
     struct call_try half = {
         .request =
             "GET /v1/head?type=sinusoidal&d_model=8&goal.attend=0&format=npy&dtype=float16&return=weights"};
@@ -259,6 +301,7 @@ Suite *similarity_suite(void) {
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, bad_requests, 0, (int)PE_COUNT(bad));
     tcase_add_test(tests, an_impossible_head);
+    tcase_add_loop_test(tests, steps_are_those_that_were_meant, 0, 8);
     tcase_add_test(tests, parts_agree);
     tcase_add_test(tests, cosines_have_no_size);
     tcase_add_test(tests, memory_is_asked_for_first);

@@ -157,6 +157,32 @@ static bool shift_run(struct ground *g) {
     return done;
 }
 
+/* One row whose map is wide: the questions are within it. */
+static bool shift_of_a_row(struct ground *g) {
+    struct pe_plan *plan = plan_open(g, "1024");
+    struct pe_positions positions = {.length = 1, .axes = 1, .step = 1};
+    struct pe_shift_args args = {.size = sizeof args, .plan = plan, .positions = &positions, .distance = 1};
+    struct pe_shift_result result;
+    struct pe_work work;
+    (void)!pe_shift_open(g->arena, &work, &result, &args, &g->err);
+    g->counter.asked = g->counter.yes_at ? g->counter.asked : 0;
+    bool done = run(g, &work);
+    pe_plan_close(plan);
+    return done;
+}
+
+static bool head_run(struct ground *g) {
+    struct pe_plan *plan = plan_open(g, "512");
+    struct pe_positions positions = {.length = 256, .axes = 1, .step = 1};
+    struct pe_head_args args = {.size = sizeof args, .plan = plan, .positions = &positions, .offset = -1};
+    struct pe_head_result result;
+    struct pe_work work;
+    (void)!pe_head_open(g->arena, &work, &result, &args, &g->err);
+    bool done = run(g, &work);
+    pe_plan_close(plan);
+    return done;
+}
+
 static bool convert_run(struct ground *g) {
     struct pe_tensor weight = view(g, SIDE, SIDE);
     struct pe_convert_args args = {.size = sizeof args,
@@ -262,6 +288,8 @@ static const struct {
     {"block", "none", block_run, 2 * (8 + 4 + 6) * SIDE},
     {"shift fitted", "random", shift_run, 64 + 256},
     {"shift exact", "sinusoidal", shift_run, 64 + 256},
+    {"shift of a row", "random", shift_of_a_row, 3 + 1024 * 1024 / (1 << 16)},
+    {"head", "sinusoidal", head_run, 256 * 256 * 512 / (1 << 16)},
     {"convert", "none", convert_run, 5},
     {"check", "sinusoidal", check_run, SIDE},
     {"properties", "sinusoidal", properties_run, 2048 * 1023 * 2 / (1 << 16)},
