@@ -46,6 +46,16 @@ void pe_ladder_fill(struct pe_turn *turns, size_t n, double base, uint32_t num, 
     }
 }
 
+void pe_turn_shift(const struct pe_turn *turn, double distance, double scale, bool cos_first, double m[4]) {
+    double sin, cos;
+    struct pe_place place;
+    pe_place_of(&place, distance, scale, 0);
+    pe_phase_row(&place, turn, 1, PE_DTYPE_F64, &(struct pe_phase_out){&sin, &cos, 1, NULL});
+    m[0] = m[3] = cos;
+    m[1] = cos_first ? -sin : sin;
+    m[2] = -m[1];
+}
+
 void pe_turn_frequency(const struct pe_turn *turn, enum pe_dtype dtype, void *out) {
     struct pe_wide omega;
     pe_wide_mul(&omega, &turn->exact, &pe_wide_2pi);

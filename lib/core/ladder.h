@@ -23,6 +23,14 @@ void pe_ladder_next(struct pe_ladder *ladder);
 /* turns [n]: the whole ladder. */
 void pe_ladder_fill(struct pe_turn *turns, size_t n, double base, uint32_t num, uint32_t den);
 
+/* Angle addition: with a = distance * scale * omega of one rung,
+ *
+ *     sin(t + a) =  cos a sin t + sin a cos t
+ *     cos(t + a) = -sin a sin t + cos a cos t
+ *
+ * so M [2, 2], which takes the pair of a position to that `distance` on, is a rotation; of (cos, sin) pairs the
+ * sines of M change sides. */
+void pe_turn_shift(const struct pe_turn *turn, double distance, double scale, bool cos_first, double m[4]);
 /* omega = 2*pi*t of one rung, rounded once to the element type. */
 void pe_turn_frequency(const struct pe_turn *turn, enum pe_dtype dtype, void *out);
 

@@ -213,6 +213,9 @@ struct pe_encoding {
     double (*scale)(const struct pe_plan_view *view, double usual);
     /* At most PE_MAX_FACTS; returns their number. NULL: none. */
     size_t (*facts)(const struct pe_plan_view *view, struct pe_fact *facts);
+    /* The radians by which the fastest of its sines turns in a unit of position, where the frequencies are a
+     * ladder for whole numbers. NULL: they are not. */
+    double (*fastest)(const struct pe_plan_view *view);
     /* A rough cost of one vector of this type, or of one bias, on one core. NULL: by its width; of a bias, that of a
      * few operations. */
     double (*row_cost_ns)(const struct pe_plan_view *view, enum pe_dtype dtype);

@@ -17,6 +17,7 @@
 #include "core/ladder.h"
 #include "encodings/encoding.h"
 
+#include <math.h>
 #include <string.h>
 
 struct timestep {
@@ -105,20 +106,17 @@ static size_t shift_pairs(const struct pe_plan_view *view) {
     return ((const struct plan *)view->data)->half;
 }
 
-/* Angle addition, as for any sinusoid; of (cos, sin) pairs the sines of M change sides. */
 static void shift(const struct pe_plan_view *view, double distance, size_t pair, double m[4],
                   size_t columns[2]) {
     const struct timestep *timestep = view->params;
     const struct plan *plan = view->data;
-    double sin, cos;
-    struct pe_place place;
-    pe_place_of(&place, distance, timestep->position_scale, 0);
-    pe_phase_row(&place, &plan->turns[pair], 1, PE_DTYPE_F64, &(struct pe_phase_out){&sin, &cos, 1, NULL});
-    m[0] = m[3] = cos;
-    m[1] = timestep->flip_sin_to_cos ? -sin : sin;
-    m[2] = -m[1];
+    pe_turn_shift(&plan->turns[pair], distance, timestep->position_scale, timestep->flip_sin_to_cos, m);
     columns[0] = pair;
     columns[1] = plan->half + pair;
+}
+
+static double fastest(const struct pe_plan_view *view) {
+    return fabs(((const struct timestep *)view->params)->position_scale);
 }
 
 static double row_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
@@ -143,5 +141,6 @@ const struct pe_encoding pe_timestep = {
     .encode = encode,
     .shift_pairs = shift_pairs,
     .shift = shift,
+    .fastest = fastest,
     .row_cost_ns = row_cost_ns,
 };

@@ -143,7 +143,13 @@ PE_API bool pe_work_run(const struct pe_work *work);
 PE_API int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *vectors,
                           const struct pe_plan *plan, const struct pe_positions *positions,
                           enum pe_dtype dtype, struct pe_error *err) PE_CHECKED;
-/* The same without memory for the whole: pe_encode_check once, then any rows of the flattened [B*T, D] into
+/* Do the positions, of a batch all together, turn even the fastest of its sines by less than a radian? So do
+ * times within [0, 1] where the frequencies are made for whole numbers: the vectors are nearly equal. true: *span
+ * is by how much they differ. false for other encodings, for one position or two, which may well be close, and
+ * for positions that are all the same. */
+PE_API bool pe_positions_crowd(const struct pe_plan *plan, const struct pe_positions *positions, double *span,
+                               struct pe_error *err);
+/* encode without memory for the whole: pe_encode_check once, then any rows of the flattened [B*T, D] into
  * out [n, D], in that dtype, from any thread. */
 PE_API int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions,
                            enum pe_dtype dtype, struct pe_error *err) PE_CHECKED;
@@ -250,10 +256,12 @@ struct pe_apply_args {
 PE_API int pe_apply_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor *out,
                          const struct pe_apply_args *args, struct pe_error *err) PE_CHECKED;
 
+#define PE_HEADS_MAX 65536 /* of a model, as slopes and seeds count heads in 32 bits */
+
 struct pe_bias_args {
     size_t size;
     const struct pe_plan *plan;
-    size_t heads; /* H, of the model, up to 65536 */
+    size_t heads; /* H, of the model, up to PE_HEADS_MAX */
     const struct pe_tensor
         *head_index; /* [n]: only these heads of it, in any order, some perhaps twice; NULL: all */
     /* [T] or [B, T]. Where one is not given the other stands for both; neither has to be for an encoding that

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * What attention is given: either q, k, v, or embeddings with weights. Both become streams of vectors per
- * head, and the rest of attention does not know which it was. Along the way every size is compared with those
- * before it, and every magnitude kept, to know before the run that no product can overflow.
+ * What attention is given: either q, k, v (attention_posted.c), or embeddings with weights (attention_embed.c).
+ * Both become streams of vectors per head, and the rest of attention does not know which it was. Along the way
+ * every size is compared with those before it, and every magnitude kept, to know before the run that no product
+ * can overflow.
  */
 #include "ops/attention_input.h"
 
@@ -15,76 +16,6 @@ int pe_reader_operand(const struct pe_reader *r, struct pe_operand *out, const s
                       const char *field, struct pe_error *err) {
     struct pe_operand_rule rule = {.name = field, .real = r->a->real};
     return pe_operand_read(r->arena, out, in, &rule, err);
-}
-
-/* Positions that nothing would look at are a mistake: those of a bias are in its numbers already. */
-static int positions_check(const struct pe_reader *r, struct pe_error *err) {
-    const struct pe_plan *plan = r->args->plan;
-    bool used = plan && pe_plan_row(plan)->info.family != PE_FAMILY_NONE;
-    const char *field = r->args->query_positions ? "query_positions"
-                        : r->args->key_positions ? "key_positions"
-                                                 : NULL;
-    if (used || !field) {
-        return PE_OK;
-    }
-    return pe_fail(err, PE_ERR_CONFLICT, field,
-                   "no encoding takes these positions: give one that does, or leave them out");
-}
-
-int pe_reader_positions(struct pe_reader *r, struct pe_error *err) {
-    static const char *const fields[] = {"query_positions", "key_positions"};
-    const struct pe_attention *a = r->a;
-    const struct pe_positions *const given[] = {r->args->query_positions, r->args->key_positions};
-    const size_t batch = a->batched ? a->batch : 0, length[] = {a->queries, a->keys};
-    for (int i = 0; i < 2; i++) {
-        if (!given[i]) {
-            continue;
-        }
-        r->suited[i] = pe_positions_for(r->args->plan, given[i], batch, length[i]);
-        r->positions[i] = &r->suited[i];
-        if (pe_positions_fit(r->args->plan, &r->suited[i], batch, length[i], fields[i], err)) {
-            return err->code;
-        }
-    }
-    return positions_check(r, err);
-}
-
-static struct pe_positions default_positions(size_t length, double start) {
-    return (struct pe_positions){.length = length, .axes = 1, .start = start, .step = 1};
-}
-
-/* Queries are aligned to the right, as the last of the keys: cached decoding has Tq = 1. But where an
- * encoding is made for so many queries and so many keys, they are these. */
-static double first_query(const struct pe_reader *r) {
-    const struct pe_attention *a = r->a;
-    const struct pe_encoding *row = pe_plan_row(r->args->plan);
-    const struct pe_plan_view *view = pe_plan_view(r->args->plan);
-    bool all = row->tokens && row->tokens(view, false) == a->queries && row->tokens(view, true) == a->keys;
-    return all ? 0 : (double)a->keys - (double)a->queries;
-}
-
-int pe_reader_sides(const struct pe_reader *r, struct pe_sides *sides, struct pe_error *err) {
-    const struct pe_attention *a = r->a;
-    const struct pe_positions *of_q = r->positions[0], *of_k = r->positions[1];
-    *sides = (struct pe_sides){.field = {"query_positions", "key_positions"}};
-    if (r->args->embeddings && !of_q && of_k) { /* queries are keys: what is given for one holds for both */
-        of_q = of_k;
-        sides->field[0] = "key_positions";
-    } else if (r->args->embeddings && of_q && !of_k) {
-        of_k = of_q;
-        sides->field[1] = "query_positions";
-    }
-    sides->given[0] = of_q != NULL;
-    sides->given[1] = of_k != NULL;
-    sides->positions[0] = of_q ? *of_q : default_positions(a->queries, first_query(r));
-    sides->positions[1] = of_k ? *of_k : default_positions(a->keys, 0);
-    for (int side = 0; side < 2 && !err->code; side++) {
-        int (*admit)(const struct pe_plan *, const struct pe_positions *, enum pe_dtype, const char *,
-                     struct pe_error *) =
-            sides->given[side] ? pe_positions_admit : pe_positions_admit_default;
-        (void)!admit(r->args->plan, &sides->positions[side], PE_DTYPE_F64, sides->field[side], err);
-    }
-    return err->code;
 }
 
 int pe_reader_own(struct pe_reader *r, enum pe_stream_name name, struct pe_error *err) {
@@ -109,128 +40,6 @@ int pe_reader_own(struct pe_reader *r, enum pe_stream_name name, struct pe_error
     s->batch = s->heads * s->head;
     return PE_OK;
 }
-
-/* ---- Posted q, k, v ------------------------------------------------------------------------------------ */
-
-static int rank_check(const struct pe_tensor *tensor, const char *field, int rank, struct pe_error *err) {
-    char shape[128];
-    if (tensor->rank < 2 || tensor->rank > 4) {
-        return pe_fail(err, PE_ERR_SHAPE, field,
-                       "has shape %s, allowed are [T, d], [H, T, d] and [B, H, T, d]",
-                       pe_tensor_shape_text(tensor, shape, sizeof shape));
-    }
-    if (rank && tensor->rank != rank) {
-        return pe_fail(err, PE_ERR_SHAPE, field, "has %d axes but q has %d", tensor->rank, rank);
-    }
-    return PE_OK;
-}
-
-static int posted_stream(struct pe_reader *r, enum pe_stream_name name, const struct pe_tensor *tensor,
-                         const char *field, struct pe_error *err) {
-    struct pe_attention *a = r->a;
-    struct pe_operand operand;
-    if (pe_reader_operand(r, &operand, tensor, field, err)) {
-        return err->code;
-    }
-    struct pe_stream *s = &a->stream[name];
-    s->data = operand.tensor.data;
-    s->heads = name == PE_STREAM_Q ? a->heads : a->key_heads;
-    s->rows = name == PE_STREAM_Q ? a->queries : a->keys;
-    s->width = s->ld = name == PE_STREAM_V ? a->value_width : a->width;
-    s->head = s->rows * s->width;
-    s->batch = s->heads * s->head;
-    r->largest[name] = operand.largest;
-    return PE_OK;
-}
-
-static int posted_check(const struct pe_attention_args *args, unsigned outputs, struct pe_error *err) {
-    if (args->embeddings) {
-        return pe_fail(err, PE_ERR_CONFLICT, "embeddings", "post either q and k, or embeddings, not both");
-    }
-    if (!args->q) {
-        return pe_fail(err, PE_ERR_MISSING, "q", "is missing: post q and k, or embeddings");
-    }
-    if (!args->k) {
-        return pe_fail(err, PE_ERR_MISSING, "k", "is missing: q needs its keys");
-    }
-    if (!args->v && (outputs & PE_ATTENTION_OUTPUT)) {
-        return pe_fail(err, PE_ERR_MISSING, "v", "is missing: output is the weighted sum of the values");
-    }
-    const char *weight = args->w_q ? "w_q" : args->w_k ? "w_k" : args->w_v ? "w_v" : NULL;
-    if (weight) {
-        return pe_fail(err, PE_ERR_CONFLICT, weight, "projects embeddings, but q and k are given");
-    }
-    return PE_OK;
-}
-
-static int heads_check(const struct pe_reader *r, struct pe_error *err) {
-    size_t heads = r->a->heads, key_heads = r->a->key_heads;
-    if (!r->args->head_index && r->args->heads && r->args->heads != heads) {
-        return pe_fail(err, PE_ERR_CONFLICT, "heads", "is %zu but q has H = %zu", r->args->heads, heads);
-    }
-    if (heads % key_heads) {
-        return pe_fail(err, PE_ERR_SHAPE, "k", "has H = %zu, which does not divide the H = %zu of q",
-                       key_heads, heads);
-    }
-    return PE_OK;
-}
-
-static int posted_bind(struct pe_reader *r, struct pe_error *err) {
-    static const enum pe_letter of_q[] = {PE_AXIS_B, PE_AXIS_H, PE_AXIS_TQ, PE_AXIS_D};
-    static const enum pe_letter of_k[] = {PE_AXIS_B, PE_AXIS_HK, PE_AXIS_TK, PE_AXIS_D};
-    static const enum pe_letter of_v[] = {PE_AXIS_B, PE_AXIS_HK, PE_AXIS_TK, PE_AXIS_DV};
-    const struct pe_attention_args *args = r->args;
-    if (rank_check(args->q, "q", 0, err) || rank_check(args->k, "k", args->q->rank, err) ||
-        (args->v && rank_check(args->v, "v", args->q->rank, err)) ||
-        pe_axes_bind(&r->axes, "q", args->q, of_q, 4, err) ||
-        pe_axes_bind(&r->axes, "k", args->k, of_k, 4, err) ||
-        (args->v && pe_axes_bind(&r->axes, "v", args->v, of_v, 4, err))) {
-        return err->code;
-    }
-    struct pe_attention *a = r->a;
-    const size_t *size = r->axes.size;
-    a->rank = args->q->rank;
-    a->batched = a->rank == 4;
-    a->batch = a->batched ? size[PE_AXIS_B] : 1;
-    a->heads = a->rank > 2 ? size[PE_AXIS_H] : 1;
-    a->key_heads = a->rank > 2 ? size[PE_AXIS_HK] : 1;
-    a->queries = size[PE_AXIS_TQ];
-    a->keys = size[PE_AXIS_TK];
-    a->width = size[PE_AXIS_D];
-    a->value_width = size[PE_AXIS_DV];
-    return heads_check(r, err);
-}
-
-static int posted_read(struct pe_reader *r, struct pe_error *err) {
-    const struct pe_attention_args *args = r->args;
-    if (posted_check(args, r->outputs, err)) {
-        return err->code;
-    }
-    if (args->plan && pe_encoding_adds(pe_plan_row(args->plan))) {
-        return pe_fail(
-            err, PE_ERR_CONFLICT, "encoding",
-            "%s is added to the embeddings before they are projected, so it cannot act on q and k: "
-            "post embeddings",
-            pe_plan_encoding(args->plan)->type);
-    }
-    if (posted_bind(r, err) || pe_reader_positions(r, err) ||
-        posted_stream(r, PE_STREAM_Q, args->q, "q", err) ||
-        posted_stream(r, PE_STREAM_K, args->k, "k", err)) {
-        return err->code;
-    }
-    if (args->v && (r->outputs & PE_ATTENTION_OUTPUT) && posted_stream(r, PE_STREAM_V, args->v, "v", err)) {
-        return err->code;
-    }
-    if (!r->rotary) {
-        return PE_OK;
-    }
-    r->a->split = true;
-    r->a->stream[PE_STREAM_Q_CONTENT] = r->a->stream[PE_STREAM_Q];
-    r->a->stream[PE_STREAM_K_CONTENT] = r->a->stream[PE_STREAM_K];
-    return pe_reader_turn(r, err);
-}
-
-/* ---- The rest ------------------------------------------------------------------------------------------ */
 
 static int bias_read(struct pe_reader *r, struct pe_error *err) {
     const struct pe_tensor *in = r->args->bias;
@@ -413,7 +222,7 @@ int pe_attention_read(struct pe_arena *arena, struct pe_attention *a, const stru
         return err->code;
     }
     bool embedded = args->embeddings && !args->q;
-    if (embedded ? pe_reader_embeddings(&r, err) : posted_read(&r, err)) {
+    if (embedded ? pe_reader_embeddings(&r, err) : pe_reader_posted(&r, err)) {
         return err->code;
     }
     struct pe_mask_shape shape = {

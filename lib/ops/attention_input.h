@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The reading of attention's inputs, between its two files.
+ * The reading of attention's inputs, between its files.
  */
 #ifndef PE_ATTENTION_INPUT_H
 #define PE_ATTENTION_INPUT_H
@@ -26,7 +26,9 @@ struct pe_reader {
 /* A posted tensor in the type of the arithmetic. */
 int pe_reader_operand(const struct pe_reader *r, struct pe_operand *out, const struct pe_tensor *in,
                       const char *field, struct pe_error *err);
-/* Are the posted positions as many as the queries and the keys? */
+/* attention_posted.c: q, k and v. */
+int pe_reader_posted(struct pe_reader *r, struct pe_error *err);
+/* attention_place.c: are the posted positions as many as the queries and the keys? */
 int pe_reader_positions(struct pe_reader *r, struct pe_error *err);
 /* Where queries and keys are, admitted by the encoding, and which fields say so. */
 struct pe_sides {

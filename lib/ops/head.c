@@ -157,6 +157,15 @@ static int head_read(struct pe_arena *arena, struct pe_head_work *op, const stru
     return width_read(op, args->width, err);
 }
 
+/* Returns their number. */
+static size_t parts_cut(struct pe_head_work *op, bool none) {
+    size_t rows = PART_ITEMS / (op->n * op->width);
+    op->part_rows = none || rows > op->n ? op->n : rows > 0 ? rows : 1;
+    size_t n_parts = (op->n - 1) / op->part_rows + 1;
+    pe_last_open(op->last, n_parts);
+    return n_parts;
+}
+
 int pe_head_open(struct pe_arena *arena, struct pe_work *work, struct pe_head_result *result,
                  const struct pe_head_args *theirs, struct pe_error *err) {
     struct pe_head_args args;
@@ -179,10 +188,7 @@ int pe_head_open(struct pe_arena *arena, struct pe_work *work, struct pe_head_re
         *result = (struct pe_head_result){0};
         return err->code;
     }
-    size_t rows = PART_ITEMS / (op->n * op->width);
-    op->part_rows = none || rows > op->n ? op->n : rows > 0 ? rows : 1;
-    size_t n_parts = (op->n - 1) / op->part_rows + 1;
-    pe_last_open(op->last, n_parts);
+    size_t n_parts = parts_cut(op, none);
     result->head = op->out;
     *work = (struct pe_work){
         .n_parts = n_parts,

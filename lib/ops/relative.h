@@ -10,8 +10,6 @@
 
 #include "encodings/encoding.h"
 
-#define PE_HEADS_MAX 65536 /* slopes and seeds count heads in 32 bits */
-
 struct pe_relative {
     const struct pe_encoding *row;
     const struct pe_plan_view *view;

@@ -112,6 +112,9 @@ int task_place(struct task *task, const struct pe_plan *plan, const char *name,
 /* The same of the field positions, which become rows of the encoding's coordinates. */
 int task_positions(struct task *task, const struct pe_plan *plan, struct pe_positions *positions,
                    struct pe_error *err);
+/* `warnings` of the result, where the encoding can hardly tell these positions apart. */
+int task_warn(struct task *task, const struct pe_plan *plan, const struct pe_positions *positions,
+              struct pe_error *err);
 /* Is this tensor wanted? `by_default` where the request has no `return`. */
 bool task_wants(const struct task *task, const char *name, bool by_default);
 /* What the plan found out, as JSON fields of the result. */

@@ -72,7 +72,7 @@ static int apply_open(struct task *task, struct pe_error *err) {
         return err->code;
     }
     result_tensor(&task->result, "embeddings", &out);
-    return PE_OK;
+    return placed ? task_warn(task, plan, &request->positions, err) : PE_OK;
 }
 
 const struct api_op api_apply = {

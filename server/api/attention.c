@@ -31,7 +31,7 @@ static const struct pe_field fields[] = {
     {PE_FIELD(attention_request, w_q), .shape = "[D, H*d]", .doc = "q = x.w_q; default the identity"},
     {PE_FIELD(attention_request, w_k), .shape = "[D, H*d]", .doc = "k = x.w_k; default the identity"},
     {PE_FIELD(attention_request, w_v), .shape = "[D, H*dv]", .doc = "v = x.w_v; default the identity"},
-    {PE_FIELD(attention_request, heads), .min = 1, .max = 65536, .doc = "H; default 1, or as q has"},
+    {PE_FIELD(attention_request, heads), .min = 1, .max = PE_HEADS_MAX, .doc = "H; default 1, or as q has"},
     {PE_FIELD(attention_request, head_index), .flags = PE_FIELD_NUMBERS, .shape = "[n]",
      .doc = "q, k and v are of these of the model's heads, which a relative encoding tells apart"},
     {PE_FIELD(attention_request, bias), .flags = PE_FIELD_MINUS_INF,

@@ -19,7 +19,7 @@ struct bias_request {
 
 static const struct pe_field fields[] = {
     {PE_FIELD(bias_request, encoding), .flags = PE_FIELD_REQUIRED, .doc = "the encoding"},
-    {PE_FIELD(bias_request, heads), .flags = PE_FIELD_REQUIRED, .min = 1, .max = 65536,
+    {PE_FIELD(bias_request, heads), .flags = PE_FIELD_REQUIRED, .min = 1, .max = PE_HEADS_MAX,
      .doc = "H, of the model"},
     {PE_FIELD(bias_request, head_index), .flags = PE_FIELD_NUMBERS, .shape = "[n]",
      .doc = "only these heads of it, counted from 0, in any order, some perhaps twice; default all"},

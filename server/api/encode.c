@@ -234,7 +234,8 @@ static int encode_open(struct task *task, struct pe_error *err) {
                        "is for rotary encodings, got %s", pe_plan_encoding(plan)->type);
     }
     if (wanted_vectors(task, plan, err) ||
-        check_size(task, pe_positions_count(positions), pe_plan_width(plan), &large, err)) {
+        check_size(task, pe_positions_count(positions), pe_plan_width(plan), &large, err) ||
+        task_warn(task, plan, positions, err)) {
         return err->code;
     }
     if (task->stream_ok && large) {

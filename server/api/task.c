@@ -188,6 +188,31 @@ int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, si
     return echo_configs(task, spec, err);
 }
 
+int task_warn(struct task *task, const struct pe_plan *plan, const struct pe_positions *positions,
+              struct pe_error *err) {
+    struct text text = {0};
+    char detail[200];
+    double span;
+    if (!pe_positions_crowd(plan, positions, &span, err)) {
+        return err->code;
+    }
+    snprintf(detail, sizeof detail,
+             "differ by %.6g at most, so that even the fastest sine hardly turns and the vectors are nearly "
+             "equal: times within [0, 1] want position_scale=1000",
+             span);
+    text_puts(&text, "[{");
+    text_key(&text, "field");
+    text_string(&text, "positions");
+    text_key(&text, "detail");
+    text_string(&text, detail);
+    text_puts(&text, "}]");
+    const char *json = task_keep_text(task, &text, err);
+    if (json) {
+        result_json(&task->result, "warnings", json);
+    }
+    return err->code;
+}
+
 int task_facts(struct task *task, const struct pe_plan *plan, struct pe_error *err) {
     struct pe_fact facts[PE_MAX_FACTS];
     size_t n = pe_plan_facts(plan, facts, PE_COUNT(facts));

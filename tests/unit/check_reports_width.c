@@ -4,9 +4,7 @@
  * was wrong there stands above it, and the right numbers are from the report itself, or from the formula it
  * should have followed.
  *
- * Not here: odd widths of rotary encodings (check_reports_rotary.c). That a span of times below 1 deserves a
- * warning (SiT #24) is left to a person who reads the documentation of position_scale: replies hold no
- * warnings.
+ * Not here: odd widths of rotary encodings (check_reports_rotary.c).
  */
 #include "report_run.h"
 #include "suites.h"

@@ -183,6 +183,45 @@ START_TEST(parts_agree) {
 }
 END_TEST
 
+/* Times within [0, 1], which a ladder for whole numbers hardly tells apart (SiT #24, REPA #40): a warning, where
+ * there are enough of them to say so, whatever the spelling. */
+START_TEST(times_below_1_are_warned_of) {
+    static const struct {
+        const char *request, *body;
+        bool warned;
+    } of[] = {
+        {"GET /v1/encode?type=sinusoidal&d_model=4&positions=0:1:0.25", NULL, true},
+        {"GET /v1/encode?type=timestep&d_model=4&positions=0,0.5,0.999", NULL, true},
+        {"GET /v1/encode?type=timestep&d_model=4&positions=0.999,0.5,0", NULL, true},
+        {"GET /v1/encode?type=sinusoidal&d_model=4&positions=[[5.25,5.5],[5.75,6]]", NULL, true},
+        {"GET /v1/encode?type=sinusoidal&d_model=4&positions=1:0:-0.25", NULL, true},
+        {"POST /v1/apply",
+         "{\"encoding\":{\"type\":\"sinusoidal\"},\"embeddings\":[[0,0],[0,0],[0,0]],\"positions\":[0,0.5,0."
+         "75]}",
+         true},
+        {"GET /v1/encode?type=sinusoidal&d_model=4&positions=0:4:0.0005&position_scale=0.25", NULL, true},
+        {"GET /v1/encode?type=sinusoidal&d_model=4&positions=0:1:0.25&position_scale=1000", NULL, false},
+        {"GET /v1/encode?type=sinusoidal&d_model=4&positions=0:1.25:0.25", NULL, false}, /* up to 1 */
+        {"GET /v1/encode?type=sinusoidal&d_model=4&positions=0.25,0.5", NULL, false},
+        {"GET /v1/encode?type=sinusoidal&d_model=4&positions=7,7,7", NULL, false},
+        {"GET /v1/encode?type=sinusoidal&d_model=4&positions=[[0,0.5],[1000,1000.5]]", NULL, false},
+        {"GET /v1/encode?type=fourier&features=periods&periods=24&positions=0:1:0.25", NULL, false},
+        {"GET /v1/encode?type=random&seed=1&d_model=4&positions=0,1,2", NULL, false},
+    };
+    struct call_try try = {.request = of[_i].request, .body = of[_i].body};
+    call_try(&ground, &try);
+    ck_assert_msg(try.status == 200, "%s: %.300s", of[_i].request, try.reply);
+    const json_t *warning = json_array_get(json_object_get(try.json, "warnings"), 0);
+    ck_assert_msg(of[_i].warned == (warning != NULL), "%s: %.300s", of[_i].request, try.reply);
+    if (warning) {
+        ck_assert_str_eq(json_string_value(json_object_get(warning, "field")), "positions");
+        ck_assert_ptr_nonnull(
+            strstr(json_string_value(json_object_get(warning, "detail")), "position_scale"));
+    }
+    call_try_close(&try);
+}
+END_TEST
+
 /* A cosine has no size: whether squares of numbers are beyond the largest or below the smallest is no matter. */
 START_TEST(cosines_have_no_size) {
     struct call_try try = {.request = POST,
@@ -302,6 +341,7 @@ Suite *similarity_suite(void) {
     tcase_add_loop_test(tests, bad_requests, 0, (int)PE_COUNT(bad));
     tcase_add_test(tests, an_impossible_head);
     tcase_add_loop_test(tests, steps_are_those_that_were_meant, 0, 8);
+    tcase_add_loop_test(tests, times_below_1_are_warned_of, 0, 14);
     tcase_add_test(tests, parts_agree);
     tcase_add_test(tests, cosines_have_no_size);
     tcase_add_test(tests, memory_is_asked_for_first);
