@@ -40,11 +40,11 @@ struct pe_identify_result {
     const char *verdict;                                      /* a sentence */
 };
 
-/* identify: which encoding made a table. Sinusoids in all variants, with usual mistakes; rotary tables, and
- * turned vectors, with linear, YaRN and Llama 3 scalings; naive forms. The simplest encoding that explains
- * the table to its noise comes first. Everything is done here, and asks err->stop; a sample of at most 256
- * rows is searched, and of large tables a part is compared. PE_ERR_MISSING, PE_ERR_CONFLICT and PE_ERR_SHAPE
- * at the tensors. Strings are ARENA. */
+/* identify: which encoding made a table. Sinusoids in all variants, with usual mistakes, also of an image's grid;
+ * features of NeRF; rotary tables, and turned vectors, with linear, YaRN, Llama 3 and proportional scalings, or as
+ * LongRoPE by the divisor of each pair; naive forms. The simplest encoding that explains the table to its noise comes
+ * first. Everything is done here, and asks err->stop; a sample of at most 256 rows is searched, and of large tables a
+ * part is compared. PE_ERR_MISSING, PE_ERR_CONFLICT and PE_ERR_SHAPE at the tensors. Strings are ARENA. */
 PE_API int pe_identify_open(struct pe_arena *arena, struct pe_identify_result *result,
                             const struct pe_identify_args *args, struct pe_error *err) PE_CHECKED;
 

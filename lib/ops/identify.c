@@ -139,7 +139,7 @@ static bool rounding_shows(const struct pe_identify *op) {
     return (op->stored == PE_DTYPE_BF16 || op->stored == PE_DTYPE_F16) && fractions >= 4;
 }
 
-static int candidate_describe(const struct pe_identify *op, struct pe_trial *trial,
+static int candidate_describe(struct pe_identify *op, struct pe_trial *trial,
                               struct pe_identify_candidate *out, struct pe_error *err) {
     struct pe_trial right = without_faults(trial);
     struct pe_plan *plan = NULL, *right_plan = NULL;
@@ -147,7 +147,9 @@ static int candidate_describe(const struct pe_identify *op, struct pe_trial *tri
     *out = (struct pe_identify_candidate){
         .encoding = trial->spec, .factor = trial->factor, .shift = trial->shift};
     if (!pe_trial_spec(op, &right, err) && !pe_plan_open(&plan, &trial->spec, err) &&
-        !pe_plan_open(&right_plan, &right.spec, err) && !comparison_open(&c, err)) {
+        !pe_plan_open(&right_plan, &right.spec, err) &&
+        !pe_identify_charge(op, pe_plan_bytes(plan) + pe_plan_bytes(right_plan), err) &&
+        !comparison_open(&c, err)) {
         c.plan = plan;
         c.right_plan = right_plan;
         right.factor = 1;

@@ -238,6 +238,7 @@ struct pe_identify {
     double *scratch; /* [n * items + 2 * items] */
     struct pe_trial *trials;
     size_t n_trials;
+    size_t charged; /* bytes of plans, of which few are open at once */
 };
 
 int pe_identify_read(struct pe_arena *arena, struct pe_identify *op, const struct pe_identify_args *args,
@@ -287,6 +288,8 @@ struct pe_trial_rows {
     size_t n;
 };
 void pe_trial_make(const struct pe_trial_rows *rows, double *shifted, double *out);
+/* Plans are no memory of the arena: the most bytes that are open at once are charged to it. */
+int pe_identify_charge(struct pe_identify *op, size_t bytes, struct pe_error *err);
 /* Compares a trial with the sample and keeps it. A trial that the encoding refuses is dropped. */
 int pe_trial_add(struct pe_identify *op, struct pe_trial *trial, struct pe_error *err);
 /* The best so far; NULL: none. */

@@ -221,7 +221,7 @@ static void try_base(struct view *view, double base) {
     factors_fill(view, base, &factors);
     for (size_t k = 0; k < factors.n * PE_COUNT(originals) * PE_COUNT(forms); k++) {
         size_t form = k / factors.n / PE_COUNT(originals);
-        if (k % 256 == 0 && pe_error_poll(view->sheet->err)) {
+        if (k % 64 == 0 && pe_error_poll(view->sheet->err)) {
             return;
         }
         struct pe_stretch stretch = {.type = forms[form].type,

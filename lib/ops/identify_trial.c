@@ -411,6 +411,13 @@ static void keep(struct pe_identify *op, const struct pe_trial *trial) {
     }
 }
 
+int pe_identify_charge(struct pe_identify *op, size_t bytes, struct pe_error *err) {
+    if (bytes > op->charged && !pe_arena_charge(op->arena, bytes - op->charged, err)) {
+        op->charged = bytes;
+    }
+    return err->code;
+}
+
 int pe_trial_add(struct pe_identify *op, struct pe_trial *trial, struct pe_error *err) {
     struct pe_error inner = {.stop = err->stop};
     struct pe_plan *plan = NULL;
@@ -421,7 +428,7 @@ int pe_trial_add(struct pe_identify *op, struct pe_trial *trial, struct pe_error
         return err->code;
     }
     if (pe_trial_spec(op, trial, &inner) || pe_plan_open(&plan, &trial->spec, &inner) ||
-        admit(op, trial, plan, &inner)) {
+        pe_identify_charge(op, pe_plan_bytes(plan), &inner) || admit(op, trial, plan, &inner)) {
         pe_plan_close(plan);
         return grave(&inner, err);
     }
