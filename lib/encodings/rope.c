@@ -269,7 +269,8 @@ static size_t plan_bytes(const void *data) {
     size_t n = (size_t)pe_rope_width(params) / 2;
     size_t each =
         sizeof(struct pe_turn) + 2 * sizeof(float) + 1 + (params->xpos ? sizeof(struct pe_wide) : 0);
-    return sizeof(struct rope_plan) + n * each + pe_rope_lists_bytes(params);
+    size_t wave = params->arithmetic == PE_ARITHMETIC_EXACT ? ROPE_ALIGNMENT + pe_wave_bytes(n) : 0;
+    return sizeof(struct rope_plan) + n * each + pe_rope_lists_bytes(params) + wave;
 }
 
 /* The plan's own copies of the lists of its scaling, as float64. */
@@ -354,10 +355,11 @@ static size_t facts(const struct pe_plan_view *view, struct pe_fact *out) {
 }
 
 static double row_cost_ns(const struct pe_plan_view *view, enum pe_dtype dtype) {
-    (void)dtype;
     const struct rope_plan *plan = view->data;
+    bool is_fast = plan->is_fast && dtype == PE_DTYPE_F32;
     return 60 +
-           (plan->rates           ? 400
+           (is_fast               ? 2 * pe_wave_value_ns(&plan->wave)
+            : plan->rates         ? 400
             : pe_rope_exact(view) ? 24
                                   : 80) *
                (double)plan->n_pairs +

@@ -9,6 +9,7 @@
 #include "core/ladder.h"
 #include "core/replay.h"
 #include "encodings/encoding.h"
+#include "kernels/wave.h"
 
 /* The order of rope.c's rows. */
 enum {
@@ -125,8 +126,9 @@ struct rope_axes {
 #define ROPE_AXES_N_FIELDS 5
 extern const struct pe_field pe_rope_axes_fields[ROPE_AXES_N_FIELDS];
 
-#define ROPE_MAX_AXES PE_MAX_AXES
-#define ROPE_N_LISTS  3 /* of a scaling */
+#define ROPE_MAX_AXES  PE_MAX_AXES
+#define ROPE_ALIGNMENT 64 /* of the wave's tables */
+#define ROPE_N_LISTS   3  /* of a scaling */
 
 struct rope_plan {
     size_t n_pairs;
@@ -148,7 +150,9 @@ struct rope_plan {
     struct pe_replay replay; /* not used where the arithmetic is exact */
     struct pe_wide *rates;   /* xPos [n_pairs]: ln(zeta)/scale_base; NULL = none */
     unsigned char *axis;     /* [n_pairs]: the coordinate that turns it */
-    struct pe_turn turns[];  /* [n_pairs] */
+    bool is_fast;            /* the wave is for all pairs in float32 */
+    struct pe_wave wave;
+    struct pe_turn turns[]; /* [n_pairs] */
 };
 
 /* rope.c: was a field given; the width that turns; the base */

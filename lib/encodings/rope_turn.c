@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define GROWTH_MOST    1e300 /* of xPos: then nothing is beyond float64 */
+#define FAST_PAIRS     64    /* at a time, a multiple of a wave's lanes */
 #define RATES_TOGETHER 64    /* logarithms between two questions whether to stop: a millisecond or two */
 
 bool pe_rope_exact(const struct pe_plan_view *view) {
@@ -96,7 +97,7 @@ static int make_rates(const struct rope_plan *plan, struct pe_wide *rates, struc
 }
 
 /* What lies behind the turns: lists of the scaling, rates of xPos, two numbers a pair of a replay, the
- * coordinates of the pairs. */
+ * coordinates of the pairs, tables of the wave. */
 static float *parts_place(struct rope_plan *plan, const struct rope *params) {
     char *after = (char *)(plan->turns + plan->n_pairs) + pe_rope_lists_bytes(params);
     if (params->xpos) {
@@ -120,6 +121,28 @@ static int ladder_fill(struct rope_plan *plan, const struct rope *params, struct
     return PE_OK;
 }
 
+/* One coordinate, no factors, and frequencies that kernels can take: none above a turn per position, and none 0. */
+static bool is_fast(const struct rope_plan *plan) {
+    if (plan->axes > 1 || plan->has_gain || plan->rates) {
+        return false;
+    }
+    for (size_t i = 0; i < plan->n_pairs; i++) {
+        if (plan->turns[i].exact.sign == 0 || pe_turn_is_slow(&plan->turns[i], false)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void wave_open(struct rope_plan *plan) {
+    size_t at = (size_t)((char *)(plan->axis + plan->n_pairs) - (char *)plan);
+    at = (at + ROPE_ALIGNMENT - 1) / ROPE_ALIGNMENT * ROPE_ALIGNMENT;
+    plan->is_fast = is_fast(plan);
+    if (plan->is_fast) {
+        pe_wave_open(&plan->wave, (char *)plan + at, plan->turns, plan->n_pairs, 0);
+    }
+}
+
 int pe_rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
     const struct rope *params = view->params;
     struct rope_plan *plan = view->data;
@@ -141,6 +164,7 @@ int pe_rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
     for (size_t i = 0; i < plan->n_pairs; i++) {
         plan->n_slow += pe_turn_is_slow(&plan->turns[i], plan->has_gain || plan->rates);
     }
+    wave_open(plan);
     return PE_OK;
 }
 
@@ -191,6 +215,24 @@ static void grown_angles(const struct rope_plan *plan, const struct pe_place *pl
     }
 }
 
+/* All pairs in float32, in pieces: sines and cosines go where they like, or nowhere. */
+static void fast_angles(const struct rope_plan *plan, const struct pe_place *place,
+                        const struct pe_angles *out) {
+    float sin[FAST_PAIRS], cos[FAST_PAIRS], *to_sin = out->sin, *to_cos = out->cos;
+    for (size_t first = 0, n; first < out->n; first += n) {
+        n = out->n - first < FAST_PAIRS ? out->n - first : FAST_PAIRS;
+        const struct pe_wave part = pe_wave_part(&plan->wave, first, n);
+        pe_wave_row(&part, place,
+                    &(struct pe_wave_out){.sin = sin, .cos = cos, .step = 1, .n_sin = n, .n_cos = n});
+        for (size_t i = 0; to_sin && i < n; i++) {
+            to_sin[(first + i) * out->step] = sin[i];
+        }
+        for (size_t i = 0; to_cos && i < n; i++) {
+            to_cos[(first + i) * out->step] = cos[i];
+        }
+    }
+}
+
 /* Runs of pairs that one coordinate turns. */
 static void plain_angles(const struct pe_plan_view *view, const struct pe_place *places, enum pe_dtype dtype,
                          const struct pe_angles *out) {
@@ -222,7 +264,9 @@ void pe_rope_angles(const struct pe_plan_view *view, const struct pe_spot *spot,
         double position = spot->position[spot->axes == 1 ? 0 : axis];
         pe_place_of(&places[axis], position, sign * plan->scale[axis], sign * plan->offset[axis]);
     }
-    if (plan->rates) {
+    if (plan->is_fast && dtype == PE_DTYPE_F32 && out->first == 0) {
+        fast_angles(plan, &places[0], out);
+    } else if (plan->rates) {
         grown_angles(plan, &places[0], spot, dtype, out);
     } else {
         plain_angles(view, places, dtype, out);

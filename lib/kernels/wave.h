@@ -37,6 +37,9 @@ size_t pe_wave_bytes(size_t n);
 /* Fills them. Every turn must be below 1. step: in which whole steps of x rows will mostly follow; 0: none. */
 void pe_wave_open(struct pe_wave *wave, void *memory, const struct pe_turn *turns, size_t n, int64_t step);
 
+/* A rough cost of a value of single rows; of rows in equal steps it is a third. */
+double pe_wave_value_ns(const struct pe_wave *wave);
+
 /* Where the values of a row go: those of pair i are i*step behind `sin` and `cos`, step 1 or 2, and where it is
  * 2 they are neighbours. The last pair may lack one: n_sin and n_cos are n or n - 1. */
 struct pe_wave_out {
@@ -45,6 +48,9 @@ struct pe_wave_out {
     size_t stride; /* numbers from row to row */
     bool far;      /* nobody will read them soon: keep them out of the caches */
 };
+
+/* Some of the frequencies: n from `first` on, a multiple of PE_WAVE_LANES. */
+struct pe_wave pe_wave_part(const struct pe_wave *wave, size_t first, size_t n);
 
 /* One row, at any place. */
 void pe_wave_row(const struct pe_wave *wave, const struct pe_place *place, const struct pe_wave_out *out);

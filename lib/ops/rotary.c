@@ -35,6 +35,10 @@ size_t pe_rotary_row_items(const struct pe_rotary_rows *rows) {
 
 /* From the first n elements of a row to all 2n of it, backwards, as they overlap. */
 static void spread(char *row, const struct pe_pairs *pairs, size_t size) {
+    if (pairs->step == 1) {
+        memcpy(row + pairs->apart * size, row, pairs->n * size);
+        return;
+    }
     for (size_t i = pairs->n; i-- > 0;) {
         char value[8];
         memcpy(value, row + i * size, size);

@@ -230,6 +230,30 @@ START_TEST(wave_rows_are_right_at_any_place) {
 }
 END_TEST
 
+/* Rows in parts of 8, 64 and 512 pairs, the last of them what is left, are the row. */
+START_TEST(wave_parts_are_of_the_row) {
+    struct setup s = {0};
+    struct pe_place place;
+    setup_open(&s, 1046, 10000, pe_instructions());
+    s.halves = true;
+    pe_place_of(&place, 12345.75, 1, 0);
+    want_row(&s, 0, &place);
+    for (size_t size = 8; size <= 512; size *= 8) {
+        float *got = fence_floats(&s.fenced, s.width, true);
+        memset(got, 0x7f, s.width * sizeof(float));
+        for (size_t first = 0; first < s.n; first += size) {
+            size_t n = s.n - first < size ? s.n - first : size;
+            const struct pe_wave part = pe_wave_part(&s.wave, first, n);
+            struct pe_wave_out to = out_of(&s, got + first);
+            to.n_sin = to.n_cos = n;
+            pe_wave_row(&part, &place, &to);
+        }
+        compare_rows(&s, got, 1, 12345, 0);
+    }
+    setup_close(&s);
+}
+END_TEST
+
 /* Half a million values at each magnitude, in runs of 64 rows and, of those, eight rows singly. pe_phase_row itself
  * is held against MPFR by tests/exact, and so are more of these. */
 START_TEST(wave_is_right_in_half_a_million_values) {
@@ -272,6 +296,7 @@ Suite *wave_suite(void) {
     tcase_add_test(tcase, wave_runs_have_the_bits_of_single_rows);
     tcase_add_test(tcase, wave_decides_what_is_next_to_zero);
     tcase_add_test(tcase, wave_rows_are_right_at_any_place);
+    tcase_add_test(tcase, wave_parts_are_of_the_row);
     tcase_add_test(tcase, wave_is_right_in_half_a_million_values);
     suite_add_tcase(suite, tcase);
     return suite;
