@@ -173,8 +173,8 @@ static void bases_fill(const struct view *view, struct numbers *out) {
     }
     for (size_t k = 0; k < PE_COUNT(at) && view->measured; k++) {
         double omega = at[k] > 0 && at[k] < width / 2 ? fabs(view->hands.omega[at[k]]) : 0;
-        double down = (double)width / (2 * (double)at[k]),
-               doubt = down * view->sigma[at[k] % (width / 2)] / omega;
+        double down = (double)width / (2 * fmax((double)at[k], 1)),
+               doubt = down * view->sigma[at[k] % (width / 2)] / fmax(omega, SLOWEST);
         double base = omega > 0 ? pow(omega, -down) : 0;
         for (int digits = 1; digits <= 6 && base > 2 && base < 1e12 && doubt < 0.05; digits++) {
             if (fabs(rounded(base, digits) / base - 1) < 4 * doubt + 1e-6) {
@@ -195,7 +195,8 @@ static void factors_fill(const struct view *view, double base, struct numbers *o
     }
     size_t told = 0;
     for (size_t i = view->hands.n; i-- > 1 && told < 6 && view->measured;) {
-        double omega = fabs(view->hands.omega[i]), factor = pow(base, -2 * (double)i / width) / omega;
+        double omega = fmax(fabs(view->hands.omega[i]), SLOWEST),
+               factor = pow(base, -2 * (double)i / width) / omega;
         if (omega > 20 * view->sigma[i] && factor > 1.05 && factor < 1e4) {
             told++;
             numbers_add(out, rounded(factor, 1));
@@ -244,7 +245,7 @@ static void try_base(struct view *view, double base) {
 
 /* As many digits as the hand is known to. */
 static double divisor_of(const struct view *view, double rate, size_t i) {
-    double omega = fabs(view->hands.omega[i]), exact = rate / omega;
+    double omega = fmax(fabs(view->hands.omega[i]), SLOWEST), exact = rate / omega;
     double known = KNOWN * view->hands.noise / (view->hands.span * sqrt((double)view->sheet->rows));
     for (int digits = 1; digits <= 15; digits++) {
         double round = rounded(exact, digits);
