@@ -277,14 +277,7 @@ static int plan_reply(struct call *call) {
     call->reply.stream = first && !first->tensor.data && pe_tensor_count(&first->tensor) > 0;
     call->reply.length = source_length(&call->source);
     call->bound = source_bound(&call->source);
-    uint64_t limit = (uint64_t)call->service->config->reply_bytes;
-    if (!call->reply.stream && call->bound > limit) {
-        return pe_fail_limit(err, "", "reply_bytes", limit, call->bound,
-                             "the reply may take %llu bytes, at most %llu are allowed%s",
-                             (unsigned long long)call->bound, (unsigned long long)limit,
-                             call->reply.length < 0 ? "; a binary format is smaller" : "");
-    }
-    return PE_OK;
+    return call->reply.stream ? PE_OK : call_room_check(call, call->format, call->bound, err);
 }
 
 static void run_nothing(const void *state, size_t part) {
@@ -313,6 +306,7 @@ static int finish_op(struct call *call) {
     bool binary = call->route_name == call->route.post && task->op->tensors; /* it returns some, too */
     const struct format *body = binary ? call->body.format : NULL;
     call->format = format_choose(task->common.format, call->head.accept, body, &call->err);
+    call_room_open(&call->room, call, task, call->format);
     if (!call->format || task_open(task, &call->err) || plan_reply(call) || call_tag_request(call)) {
         return call->err.code;
     }

@@ -66,17 +66,15 @@ static int entry_plan(struct call *call, struct call_entry *entry, struct pe_err
         return pe_fail(err, SERVER_NOT_ACCEPTABLE, "format", "the replies of a batch are JSON");
     }
     const struct format *json = format_at(FORMAT_JSON);
+    call_room_open(&entry->room, call, task, json);
     if (task_open(task, err) || format_check(json, &task->result, err) ||
         source_open(&entry->source, call->arena, json, &task->result, task->common.flat, err)) {
         return err->code;
     }
-    uint64_t limit = (uint64_t)call->service->config->reply_bytes;
     entry->body_room = (size_t)source_bound(&entry->source);
     uint64_t bound = call->bound + entry->body_room;
-    if (bound > limit) {
-        return pe_fail_limit(err, "", "reply_bytes", limit, bound,
-                             "with this reply all may take %llu bytes, at most %llu are allowed",
-                             (unsigned long long)bound, (unsigned long long)limit);
+    if (call_room_check(call, json, bound, err)) {
+        return err->code;
     }
     call->bound = bound;
     return PE_OK;

@@ -30,11 +30,20 @@ struct call_body {
     bool gzip;
 };
 
+/* What results of a task are asked for as they are opened: call_room.c. */
+struct call_room {
+    const struct call *call;
+    const struct task *task;
+    const struct format *format; /* of the reply */
+    uint64_t bound;              /* bytes of what was asked about so far, and of a batch's entries before */
+};
+
 /* One entry of a batch. */
 struct call_entry {
     struct task task;
     struct bind bind;
     struct source source;
+    struct call_room room;
     char *body; /* the reply's text, of body_n bytes: a part of the call's buffer */
     size_t body_n, body_room;
     struct text problem; /* in its place */
@@ -52,6 +61,7 @@ struct call {
     struct call_body body;
     struct task task; /* the operation, where it is not a batch */
     const struct format *format;
+    struct call_room room;
     struct source source;
     struct call_entry *entries; /* a batch */
     size_t n_entries;
@@ -84,6 +94,13 @@ void call_answer_buffer(struct call *call, int status, const char *media, bool f
 /* The reply becomes an empty one: 204, 304. */
 void call_answer_empty(struct call *call, int status);
 void call_add_header(struct call *call, const char *name, const char *value);
+/* call_room.c */
+/* PE_ERR_LIMIT where a reply of so many bytes in this format, or with a batch's entries before, is too long. */
+int call_room_check(const struct call *call, const struct format *format, uint64_t bound,
+                    struct pe_error *err);
+/* Has results of the task checked before there is memory for them. */
+void call_room_open(struct call_room *room, const struct call *call, const struct task *task,
+                    const struct format *format);
 /* call_body.c */
 int call_body_open(struct call *call);
 int call_body_feed(struct call *call, const void *bytes, size_t n);

@@ -9,7 +9,7 @@
  * byte counted as one, a request of many could take 64 times its limit. The last piece is the exception: it
  * may fill the limit to the byte.
  */
-#include "posenc.h"
+#include "core/results.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +45,7 @@ struct pe_arena {
     size_t limit, used;
     struct block *blocks;
     unsigned char *free, *end; /* the rest of the current chunk */
+    struct pe_result_rule rule;
 };
 
 static void *plain_alloc(void *context, size_t bytes) {
@@ -194,6 +195,26 @@ char *pe_arena_text(struct pe_arena *arena, const char *text, size_t length, str
     }
     copy[length] = '\0';
     return copy;
+}
+
+void pe_arena_rule_results(struct pe_arena *arena, const struct pe_result_rule *rule) {
+    arena->rule = rule ? *rule : (struct pe_result_rule){0};
+}
+
+int pe_result_ask(struct pe_arena *arena, enum pe_dtype dtype, int rank, const size_t *dim,
+                  struct pe_error *err) {
+    struct pe_tensor shape = {.dtype = dtype, .rank = rank};
+    struct pe_error none = {0};
+    if (err->code || !arena || !arena->rule.allowed) {
+        return err->code;
+    }
+    for (int i = 0; i < rank; i++) {
+        shape.dim[i] = dim[i];
+    }
+    if (arena_fits(arena, pe_tensor_bytes(&shape), &none)) {
+        return PE_OK; /* to be told by who takes it, with its path */
+    }
+    return arena->rule.allowed(arena->rule.context, &shape, err);
 }
 
 size_t pe_arena_used(const struct pe_arena *arena) {

@@ -122,6 +122,17 @@ PE_API void pe_arena_discharge(struct pe_arena *arena, size_t bytes);
 PE_API size_t pe_arena_used(const struct pe_arena *arena);
 PE_API size_t pe_arena_limit(const struct pe_arena *arena);
 
+struct pe_tensor;
+/* Who is asked before an operation takes memory for tensors that it returns, each of them by dtype and shape,
+ * without data: what could not be sent on is refused, by an error, before there is any. */
+struct pe_result_rule {
+    int (*allowed)(void *context, const struct pe_tensor *shape, struct pe_error *err);
+    void *context;
+};
+/* The rule (copied) for all that is opened in this arena from now on; NULL: none. What would not fit in the
+ * arena is not asked for, and fails as other memory does. */
+PE_API void pe_arena_rule_results(struct pe_arena *arena, const struct pe_result_rule *rule);
+
 /* ---- Element types and tensors ------------------------------------------------------------------------ */
 
 enum pe_dtype {

@@ -15,6 +15,7 @@
  * Overflow is settled before the work starts. The largest |x*scale| is known, and an encoding can tell
  * whether its vectors stay below what is left up to infinity. Only where they may not is each sum looked at.
  */
+#include "core/results.h"
 #include "core/dtype.h"
 #include "kernels/vector.h"
 #include "ops/operand.h"
@@ -281,8 +282,8 @@ static int apply_fill(struct pe_arena *arena, struct apply *op, struct pe_tensor
     op->size = pe_dtype_size(op->dtype);
     struct pe_operand operand;
     struct pe_operand_rule rule = {.name = "embeddings", .real = op->real};
-    if (rows_read(arena, args, op, err) || scale_read(args, op, err) ||
-        pe_operand_read(arena, &operand, x, &rule, err)) {
+    if (pe_result_ask(arena, op->dtype, x->rank, x->dim, err) || rows_read(arena, args, op, err) ||
+        scale_read(args, op, err) || pe_operand_read(arena, &operand, x, &rule, err)) {
         return err->code;
     }
     op->x = operand.tensor.data;

@@ -15,6 +15,7 @@
  */
 #include "ops/attention.h"
 
+#include "core/results.h"
 #include "ops/operand.h"
 
 #define BLOCK_ITEMS ((size_t)1 << 18) /* of weights: 1 MiB as float32 */
@@ -68,11 +69,9 @@ static void lane_grow(struct pe_attention *a, size_t bytes) {
     a->lane_bytes = fits ? a->lane_bytes + (bytes + ALIGN - 1) / ALIGN * ALIGN : SIZE_MAX;
 }
 
-/* Memory of a tensor [.., Tq, width] of results. */
-static int tensor_open(struct pe_arena *arena, const struct pe_attention *a, const struct result *result,
-                       struct pe_error *err) {
+/* [.., Tq, width]; returns the rank. */
+static int result_shape(const struct pe_attention *a, const struct result *result, size_t dim[5]) {
     const size_t full[5] = {result->copies, a->batch, a->heads, a->queries, result->width};
-    size_t dim[5];
     int rank = 0;
     if (result->copies) {
         dim[rank++] = result->copies;
@@ -80,7 +79,7 @@ static int tensor_open(struct pe_arena *arena, const struct pe_attention *a, con
     for (int i = 5 - a->rank; i < 5; i++) {
         dim[rank++] = full[i];
     }
-    return pe_tensor_alloc(arena, result->tensor, a->dtype, rank, dim, err);
+    return rank;
 }
 
 /* Reserves a result; what is not asked for, or rounded, has rows in the lanes. */
@@ -89,7 +88,9 @@ static int result_open(struct pe_arena *arena, struct pe_attention *a, const str
     unsigned char *data = NULL;
     size_t items = 0; /* of one copy */
     if (result->tensor) {
-        if (tensor_open(arena, a, result, err)) {
+        size_t dim[5];
+        int rank = result_shape(a, result, dim);
+        if (pe_tensor_alloc(arena, result->tensor, a->dtype, rank, dim, err)) {
             return err->code;
         }
         data = result->tensor->data;
@@ -124,6 +125,13 @@ static int results_open(struct pe_arena *arena, struct pe_attention *a, struct p
         {PE_ATTENTION_TERMS, false, {&out->terms, a->terms, a->keys, PE_TERMS}},
     };
     lane_grow(a, a->relative ? a->relative->scratch_bytes : 0);
+    for (size_t i = 0; i < PE_COUNT(all); i++) {
+        size_t dim[5];
+        int rank = result_shape(a, &all[i].result, dim);
+        if ((outputs & all[i].bit) && pe_result_ask(arena, a->dtype, rank, dim, err)) {
+            return err->code;
+        }
+    }
     for (size_t i = 0; i < PE_COUNT(all); i++) {
         struct result result = all[i].result;
         if (!(outputs & all[i].bit)) {

@@ -4,6 +4,7 @@
  * Each number is made in float64 and rounded once. The rows are independent, so the same call fills a block
  * of a stream or a part of a tensor, with the same bits.
  */
+#include "core/results.h"
 #include "core/stop.h"
 #include "kernels/vector.h"
 #include "ops/operand.h"
@@ -217,7 +218,7 @@ int pe_bias_open(struct pe_arena *arena, struct pe_work *work, struct pe_tensor 
     struct pe_tensor out;
     *work = (struct pe_work){0};
     *bias = (struct pe_tensor){0};
-    if (pe_bias_shape(args, &out, err)) {
+    if (pe_bias_shape(args, &out, err) || pe_result_ask(arena, out.dtype, out.rank, out.dim, err)) {
         return err->code;
     }
     struct bias *op =

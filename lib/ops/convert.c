@@ -13,6 +13,8 @@
  */
 #include "ops/operand.h"
 
+#include "core/results.h"
+
 #include <string.h>
 
 #define PART_BYTES ((size_t)256 << 10) /* moved in one part */
@@ -107,7 +109,8 @@ static int tensor_open(struct pe_arena *arena, struct pe_work *work, struct pe_c
     enum pe_dtype dtype = args->dtype ? args->dtype : args->tensor->dtype;
     struct pe_tensor in;
     struct convert *op = pe_arena_array(arena, 1, sizeof *op, err);
-    if (!op || tensor_check(args, permutation->dim[0], err) || pe_dtype_check(dtype, err)) {
+    if (!op || tensor_check(args, permutation->dim[0], err) || pe_dtype_check(dtype, err) ||
+        pe_result_ask(arena, dtype, args->tensor->rank, args->tensor->dim, err)) {
         return err->code;
     }
     if (pe_tensor_convert(arena, &in, args->tensor, dtype, err) ||

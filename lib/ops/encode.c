@@ -5,6 +5,8 @@
  */
 #include "ops/operand.h"
 
+#include "core/results.h"
+
 #define ROWS_PER_READ 64                  /* positions read at a time, on the stack */
 #define READ_ITEMS    ((size_t)1 << 16)   /* numbers made of them, between two questions whether to stop */
 #define PART_BYTES    ((size_t)256 << 10) /* of output in one part */
@@ -78,7 +80,11 @@ int pe_encode_open(struct pe_arena *arena, struct pe_work *work, struct pe_tenso
     size_t n = pe_positions_count(positions), width = pe_plan_width(plan);
     size_t dim[3] = {positions->batch, positions->length, width};
     int rank = positions->batch ? 3 : 2;
-    if (pe_tensor_alloc(arena, vectors, dtype, rank, rank == 3 ? dim : dim + 1, err)) {
+    const size_t *shape = rank == 3 ? dim : dim + 1;
+    if (pe_result_ask(arena, dtype, rank, shape, err)) {
+        return err->code;
+    }
+    if (pe_tensor_alloc(arena, vectors, dtype, rank, shape, err)) {
         return pe_error_at(err, "positions");
     }
     struct encode *op = pe_arena_array(arena, 1, sizeof *op, err);

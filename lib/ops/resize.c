@@ -12,6 +12,7 @@
 #include "ops/operand.h"
 
 #include "core/dtype.h"
+#include "core/results.h"
 #include "kernels/resample.h"
 
 #include <float.h>
@@ -284,7 +285,11 @@ static int out_open(struct pe_arena *arena, struct resize *op, struct pe_tensor 
     if (grid) {
         dim[rank - 3] = to[AXIS_H];
     }
-    if (pe_tensor_alloc(arena, resized, args->dtype ? args->dtype : table->dtype, rank, dim, err)) {
+    enum pe_dtype dtype = args->dtype ? args->dtype : table->dtype;
+    if (pe_result_ask(arena, dtype, rank, dim, err)) {
+        return err->code;
+    }
+    if (pe_tensor_alloc(arena, resized, dtype, rank, dim, err)) {
         return pe_error_at(err, args->to_rows ? "to_rows" : "to_grid");
     }
     op->out = *resized;

@@ -9,6 +9,7 @@
  */
 #include "ops/operand.h"
 
+#include "core/results.h"
 #include "core/stop.h"
 
 #include <string.h>
@@ -101,11 +102,10 @@ static void rotary_part(const void *state, size_t part) {
     pe_rotary_fill(&op->rows, first, n, cos ? cos + bytes : NULL, sin ? sin + bytes : NULL);
 }
 
-/* [T, width], [B, T, width], or with a last axis of 2. */
-static int table_open(struct pe_arena *arena, struct pe_tensor *out, const struct rotary *op,
-                      struct pe_error *err) {
+/* [T, width], [B, T, width], or with a last axis of 2; returns the rank. */
+static int table_shape(const struct rotary *op, size_t dim[4]) {
     const struct pe_positions *positions = &op->positions;
-    size_t items = pe_rotary_row_items(&op->rows), dim[4] = {0};
+    size_t items = pe_rotary_row_items(&op->rows);
     int rank = 0;
     if (positions->batch) {
         dim[rank++] = positions->batch;
@@ -115,8 +115,28 @@ static int table_open(struct pe_arena *arena, struct pe_tensor *out, const struc
     if (op->rows.form == PE_TRIG_COMPLEX) {
         dim[rank++] = 2;
     }
+    return rank;
+}
+
+static int table_open(struct pe_arena *arena, struct pe_tensor *out, const struct rotary *op,
+                      struct pe_error *err) {
+    size_t dim[4] = {0};
+    int rank = table_shape(op, dim);
     return pe_tensor_alloc(arena, out, op->rows.dtype, rank, dim, err) ? pe_error_at(err, "positions")
                                                                        : PE_OK;
+}
+
+/* The tables that are wanted all have one shape. */
+static int results_ask(struct pe_arena *arena, const struct rotary *op, unsigned tables,
+                       struct pe_error *err) {
+    size_t dim[4] = {0};
+    int rank = table_shape(op, dim);
+    for (; tables; tables &= tables - 1) {
+        if (pe_result_ask(arena, op->rows.dtype, rank, dim, err)) {
+            return err->code;
+        }
+    }
+    return PE_OK;
 }
 
 static int results_open(struct pe_arena *arena, struct rotary *op, struct pe_rotary_result *result,
@@ -126,6 +146,9 @@ static int results_open(struct pe_arena *arena, struct rotary *op, struct pe_rot
                               : one                           ? &result->as_complex
                                                               : &result->cos;
     unsigned wanted = args->outputs;
+    if (results_ask(arena, op, wanted & (one ? PE_ROTARY_TABLE : PE_ROTARY_COS | PE_ROTARY_SIN), err)) {
+        return err->code;
+    }
     if ((one ? wanted & PE_ROTARY_TABLE : wanted & PE_ROTARY_COS) && table_open(arena, first, op, err)) {
         return err->code;
     }

@@ -14,6 +14,7 @@
 #include "ops/rotate.h"
 
 #include "core/dtype.h"
+#include "core/results.h"
 #include "core/stop.h"
 #include "kernels/rotate.h"
 #include "kernels/vector.h"
@@ -306,8 +307,8 @@ int pe_rotate_open(struct pe_arena *arena, struct pe_work *work, struct pe_tenso
     op->keys = args->keys;
     op->stop = err->stop;
     struct pe_operand_rule rule = {.name = "embeddings", .real = op->real};
-    if (positions_read(arena, op, args, axes, err) || pe_operand_read(arena, &operand, x, &rule, err) ||
-        overflow_check(op, &operand, err)) {
+    if (pe_result_ask(arena, op->dtype, x->rank, x->dim, err) || positions_read(arena, op, args, axes, err) ||
+        pe_operand_read(arena, &operand, x, &rule, err) || overflow_check(op, &operand, err)) {
         return err->code;
     }
     if (pe_tensor_alloc(arena, out, op->dtype, x->rank, x->dim, err)) {

@@ -12,6 +12,7 @@
  *
  * Sums are in an order of their own and not a BLAS's, so that a GET has the same bits everywhere.
  */
+#include "core/results.h"
 #include "core/cells.h"
 #include "core/stop.h"
 #include "kernels/vector.h"
@@ -158,6 +159,9 @@ static int results_open(struct pe_arena *arena, struct similarity *op, struct pe
                         const struct pe_positions *positions, struct pe_error *err) {
     size_t n = op->length, dim[3] = {op->batch, n, n}, offsets[2] = {op->batch, n ? 2 * n - 1 : 0};
     int batched = positions->batch ? 1 : 0;
+    if (pe_result_ask(arena, op->dtype, 2 + batched, dim + 1 - batched, err)) {
+        return err->code;
+    }
     if (pe_tensor_alloc(arena, &result->gram, op->dtype, 2 + batched, dim + 1 - batched, err)) {
         return pe_error_at(err, "positions");
     }

@@ -188,6 +188,17 @@ int64_t source_length(const struct source *source) {
     return length > INT64_MAX ? -1 : (int64_t)length;
 }
 
+static uint64_t text_bound(const struct pe_tensor *tensor) {
+    uint64_t count = pe_tensor_count(tensor), row = row_length(tensor);
+    uint64_t brackets = row ? count / row * 2 * (uint64_t)(tensor->rank + 1) : 0;
+    return count * (tensor->dtype == PE_DTYPE_F64 ? TEXT_F64 : TEXT_F32) + brackets + 2;
+}
+
+uint64_t source_tensor_bound(const struct format *format, const struct pe_tensor *tensor) {
+    bool text = format->id == FORMAT_JSON || format->id == FORMAT_CSV;
+    return text ? text_bound(tensor) : pe_tensor_bytes(tensor);
+}
+
 uint64_t source_bound(const struct source *source) {
     uint64_t bound = 0;
     for (size_t i = 0; i < source->n; i++) {
@@ -200,9 +211,7 @@ uint64_t source_bound(const struct source *source) {
         } else if (piece->kind == PIECE_BINARY) {
             bound += pe_tensor_bytes(tensor);
         } else {
-            uint64_t count = pe_tensor_count(tensor), row = row_length(tensor);
-            uint64_t brackets = row ? count / row * 2 * (uint64_t)(tensor->rank + 1) : 0;
-            bound += count * (tensor->dtype == PE_DTYPE_F64 ? TEXT_F64 : TEXT_F32) + brackets + 2;
+            bound += text_bound(tensor);
         }
     }
     return bound;

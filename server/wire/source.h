@@ -46,6 +46,8 @@ int source_open(struct source *source, struct pe_arena *arena, const struct form
 int64_t source_length(const struct source *source);
 /* No more than so many bytes. */
 uint64_t source_bound(const struct source *source);
+/* Of one tensor's numbers. */
+uint64_t source_tensor_bound(const struct format *format, const struct pe_tensor *tensor);
 /* The next bytes: all of `room`, but at the end; 0 = the end (or failed). */
 size_t source_pull(struct source *source, char *out, size_t room);
 void source_close(struct source *source);

@@ -200,6 +200,42 @@ def test_too_large_is_refused_before_memory_is_touched():
             assert peak.bytes < 8 << 20 and peak.bytes < 4 * len(body) + (4 << 20), (target, peak.bytes)
 
 
+def beyond_the_reply():
+    """Requests whose replies are over 8 MiB, and which with their results are over 16: (target, media, body)."""
+    table = npy(4, 4096)
+    embeddings = npy(640, 4096)  # 10 MiB
+    yield "/v1/bias?format=npy", JSON, bias(2048)
+    yield "/v1/encode?format=npy", JSON, encode(2048)
+    yield "/v1/encode?format=safetensors", JSON, document(
+        encoding={"type": "rope", "head_dim": 512, "layout": "halves"}, positions="0:10000")
+    for outputs in ("weights", "logits,position", "content,position,weights"):
+        yield f"/v1/attention?type=alibi&heads=16&return={outputs}", SAFETENSORS, one_head(1100)
+    yield "/v1/attention?type=alibi&heads=16&format=json", SAFETENSORS, one_head(1100)
+    yield "/v1/attention?type=shaw&clip=64&seed=1&heads=16&format=npy", SAFETENSORS, one_head(1100)
+    yield "/v1/apply?type=sinusoidal", NPY, embeddings
+    yield "/v1/apply?type=rope&layout=halves", NPY, embeddings
+    yield "/v1/similarity", JSON, document(encoding={"type": "sinusoidal", "d_model": 8}, positions="0:2200")
+    yield "/v1/convert?resize.to_rows=1024&resize.kernel=linear", NPY, table
+    yield "/v1/convert?from=halves&to=interleaved&head_dim=64&heads=10&kv_heads=10&of=q", NPY, embeddings
+
+
+def test_too_large_a_reply_takes_no_memory_from_others():
+    """What no try could get is a 413, not the 503 of memory that others have; and its result was never reserved."""
+    with Daemon(PATH, "--reply-bytes", "8MiB", "--memory-bytes", "16MiB", "--workers", "2") as daemon:
+        for target, media, body in beyond_the_reply():
+            status, _, reply = daemon.post(target, body, {"Content-Type": media})
+            problem = json.loads(reply)
+            assert status == 413 and problem["option"] == "reply_bytes", (target, status, problem)
+            assert problem["limit"] == 8 << 20 < problem["got"], (target, problem)
+        entry = {"op": "bias", "encoding": {"type": "alibi"}, "heads": 1, "key_positions": f"0:{KEYS}",
+                 "query_positions": "0:70"}
+        large = {**entry, "query_positions": "0:2048"}
+        status, _, reply = daemon.post("/v1/batch", {"requests": [entry, large, entry]})
+        answers = json.loads(reply)["responses"]
+        assert [answer["status"] for answer in answers] == [200, 413, 413], reply[:500]
+        assert answers[1]["body"]["option"] == answers[2]["body"]["option"] == "reply_bytes", reply[:500]
+
+
 def test_a_reply_counts_until_it_is_sent():
     """13.7 MiB each: of those that nobody reads four fit in 64 MiB, and the fifth is told so."""
     rows, target = 875, "/v1/bias?format=npy"

@@ -153,6 +153,46 @@ START_TEST(the_output_has_the_same_bits_with_the_weights) {
 }
 END_TEST
 
+struct asked {
+    size_t n, most; /* so many may be had */
+    size_t used;    /* of the arena, at the first question */
+};
+
+static int few_allowed(void *context, const struct pe_tensor *shape, struct pe_error *at) {
+    struct asked *asked = context;
+    ck_assert_ptr_null(shape->data);
+    ck_assert_int_eq(shape->dtype, PE_DTYPE_BF16);
+    ck_assert_uint_eq(pe_tensor_count(shape), HEADS * 512 * 512);
+    asked->used = asked->n++ ? asked->used : pe_arena_used(arena);
+    return asked->n <= asked->most ? PE_OK : pe_fail_limit(at, "", "few", asked->most, asked->n, "too many");
+}
+
+/* Who opened the arena is asked about every result before there is memory for the first. */
+START_TEST(results_are_asked_for_before_there_is_memory) {
+    struct pe_attention_result result;
+    struct pe_work work;
+    encoding_open(1);
+    arena = pe_arena_open((size_t)1 << 27, NULL, &err);
+    struct pe_tensor x = tensor(false, 512, PE_DTYPE_F32);
+    struct pe_attention_args args = arguments(&x, false);
+    args.dtype = PE_DTYPE_BF16;
+    args.outputs = PE_ATTENTION_WEIGHTS | PE_ATTENTION_LOGITS | PE_ATTENTION_POSITION;
+    struct asked asked = {.most = 2};
+    pe_arena_rule_results(arena, &(struct pe_result_rule){few_allowed, &asked});
+    ck_assert_int_eq(pe_attention_open(arena, &work, &result, &args, &err), PE_ERR_LIMIT);
+    ck_assert_str_eq(err.limit_name, "few");
+    ck_assert_uint_eq(asked.n, 3);
+    ck_assert_uint_eq(pe_arena_used(arena), asked.used);
+    err = (struct pe_error){0};
+    asked = (struct asked){.most = 3};
+    ck_assert_int_eq(pe_attention_open(arena, &work, &result, &args, &err), PE_OK);
+    ck_assert_uint_eq(asked.n, 3);
+    pe_arena_rule_results(arena, NULL);
+    ck_assert_int_eq(pe_attention_open(arena, &work, &result, &args, &err), PE_OK);
+    ck_assert_uint_eq(asked.n, 3);
+}
+END_TEST
+
 Suite *attention_memory_suite(void) {
     Suite *suite = suite_create("attention_memory");
     TCase *tests = tcase_create("library");
@@ -161,5 +201,6 @@ Suite *attention_memory_suite(void) {
     tcase_add_loop_test(tests, the_output_alone_needs_no_weights, 0, 5);
     tcase_add_loop_test(tests, a_result_takes_little_beside_itself, 0, 3);
     tcase_add_loop_test(tests, the_output_has_the_same_bits_with_the_weights, 0, 15);
+    tcase_add_test(tests, results_are_asked_for_before_there_is_memory);
     return suite;
 }

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Room for a reply: reply_bytes, of all entries of a batch together. How long a reply may be is known when all of
+ * it is declared; but its tensors are asked about before an operation takes memory for them, so that a request
+ * whose reply is too large is told so and takes nothing from others. What is counted then is at most what the
+ * tensors take in the reply's format: names and shapes come later, and what is made in float64 may be sent in
+ * the type that was asked for.
+ */
+#include "call_state.h"
+
+#include "config.h"
+
+int call_room_check(const struct call *call, const struct format *format, uint64_t bound,
+                    struct pe_error *err) {
+    uint64_t limit = (uint64_t)call->service->config->reply_bytes;
+    bool text = format->id == FORMAT_JSON || format->id == FORMAT_CSV;
+    if (bound <= limit) {
+        return PE_OK;
+    }
+    if (call->route.op->batch) {
+        return pe_fail_limit(err, "", "reply_bytes", limit, bound,
+                             "with this reply all may take %llu bytes, at most %llu are allowed",
+                             (unsigned long long)bound, (unsigned long long)limit);
+    }
+    return pe_fail_limit(
+        err, "", "reply_bytes", limit, bound, "the reply may take %llu bytes, at most %llu are allowed%s",
+        (unsigned long long)bound, (unsigned long long)limit, text ? "; a binary format is smaller" : "");
+}
+
+static int room_ask(void *context, const struct pe_tensor *shape, struct pe_error *err) {
+    struct call_room *room = context;
+    struct pe_tensor sent = *shape;
+    enum pe_dtype asked = task_dtype(room->task);
+    if (pe_dtype_size(asked) < pe_dtype_size(sent.dtype)) {
+        sent.dtype = asked;
+    }
+    uint64_t bytes = source_tensor_bound(room->format, &sent);
+    uint64_t bound = bytes > UINT64_MAX - room->bound ? UINT64_MAX : room->bound + bytes;
+    if (room->format->many) { /* else there is one tensor, or the format is refused by its name */
+        room->bound = bound;
+    }
+    return call_room_check(room->call, room->format, bound, err);
+}
+
+void call_room_open(struct call_room *room, const struct call *call, const struct task *task,
+                    const struct format *format) {
+    *room = (struct call_room){.call = call, .task = task, .format = format, .bound = call->bound};
+    const struct pe_result_rule rule = {.allowed = room_ask, .context = room};
+    pe_arena_rule_results(call->arena, &rule);
+}
