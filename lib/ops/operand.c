@@ -158,7 +158,8 @@ bool pe_encoding_below(const struct pe_plan *plan, const struct pe_positions *po
 }
 
 /* A grid beyond that which the encoding was told has height and width in the other order, as likely as not. A
- * part of it is none the less one. Its last position is its last cell. */
+ * part of it is none the less one. Its last position is its last cell, or in one of no cells a class row, whose
+ * coordinates are -1. */
 static int grid_check(const struct pe_plan *plan, const struct pe_positions *positions, const char *field,
                       struct pe_error *err) {
     const struct pe_encoding *row = pe_plan_row(plan);
@@ -170,7 +171,7 @@ static int grid_check(const struct pe_plan *plan, const struct pe_positions *pos
     }
     const double *last = positions->list + (positions->length - 1) * (size_t)positions->axes;
     for (int axis = 0; axis < got.rank; axis++) {
-        got.dim[axis] = (size_t)last[axis] + 1;
+        got.dim[axis] = (size_t)(last[axis] + 1);
         told.dim[axis] = row->grid_size(pe_plan_view(plan), axis);
         fits = fits && (told.dim[axis] == 0 || got.dim[axis] <= told.dim[axis]);
     }

@@ -83,6 +83,8 @@ def published():
        source="facebookresearch/mae util/pos_embed.py: the first half is the column; transformers PR 41380: rows are tokens")
     nd("mae_cls", "combine=mae&d_model=16&cls_rows=1&positions.grid=4,4", spec(16, "mae", cls_rows=1), [[-1, -1]] + cells(4, 4),
        source="transformers modeling_vit_mae.py with its class token: a row of zeros")
+    nd("cls_no_cells", "combine=mae&d_model=4&cls_rows=1&positions.grid=4,0", spec(4, "mae", cls_rows=1), [[-1, -1]],
+       source="an image without patches has its class token")
     nd("timm_2x3", "combine=timm&d_model=8&positions.grid=2,3", spec(8, "timm"), cells(2, 3),
        published=[[], [0, 0, .841471, .01, 1, 1, .540302, .99995], [], [.841471, .01, 0, 0, .540302, .99995, 1, 1]],
        source="timm build_sincos2d_pos_embed")
