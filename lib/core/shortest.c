@@ -19,7 +19,7 @@
  * The C library can do the same by trying %.1g to %.9g (or %.17g) through strtod, 20 to 50 times slower.
  */
 #include "posenc.h"
-#include "core/powers.h"
+#include "core/shortest_f32.h"
 
 #include <string.h>
 
@@ -36,17 +36,6 @@ struct interval {
     bool open; /* its ends belong to the neighbours */
 };
 
-/* floor(log10(2^q)), or floor(log10(3/4 2^q)) for the shorter interval of a power of two; |q| <= 1100. */
-static int interval_power(int q, bool lopsided) {
-    return (q * 1262611 - (lopsided ? 524031 : 0)) >> 22;
-}
-
-static uint64_t round_to_odd_64(uint64_t power, uint64_t factor) {
-    uint64_t carried = (power & UINT32_MAX) * factor >> 32;
-    uint64_t product = (power >> 32) * factor + carried; /* in units of 2^-32 */
-    return product >> 32 | ((product & UINT32_MAX) > 1);
-}
-
 static uint64_t round_to_odd_128(struct pe_u128 power, uint64_t factor) {
     uint64_t carried = pe_u128_multiply(power.low, factor).high;
     struct pe_u128 product = pe_u128_multiply(power.high, factor);
@@ -57,19 +46,19 @@ static uint64_t round_to_odd_128(struct pe_u128 power, uint64_t factor) {
 
 /* c < 2^24. The float's power is the upper half of the double's: rounded up as well. */
 static struct interval interval_f32(uint32_t c, int q, bool lopsided) {
-    int k = interval_power(q, lopsided);
+    int k = pe_interval_power(q, lopsided);
     int shift = q + pe_power_log2(-k) + 1;
     uint64_t power = pe_power(-k).high + 1, c4 = 4 * (uint64_t)c;
-    return (struct interval){.low = round_to_odd_64(power, (c4 - 2 + lopsided) << shift),
-                             .value = round_to_odd_64(power, c4 << shift),
-                             .high = round_to_odd_64(power, (c4 + 2) << shift),
+    return (struct interval){.low = pe_round_to_odd_64(power, (c4 - 2 + lopsided) << shift),
+                             .value = pe_round_to_odd_64(power, c4 << shift),
+                             .high = pe_round_to_odd_64(power, (c4 + 2) << shift),
                              .k = k,
                              .open = c & 1};
 }
 
 /* c < 2^53 */
 static struct interval interval_f64(uint64_t c, int q, bool lopsided) {
-    int k = interval_power(q, lopsided);
+    int k = pe_interval_power(q, lopsided);
     int shift = q + pe_power_log2(-k) + 1;
     struct pe_u128 power = pe_power(-k);
     return (struct interval){.low = round_to_odd_128(power, (4 * c - 2 + lopsided) << shift),
@@ -141,25 +130,8 @@ static int digits_count(uint64_t digits) {
     return least + 1 + (digits >= powers_of_ten[least + 1]);
 }
 
-/* The lowest byte first. A loop says so on any machine, but not every compiler makes one store of it. */
-static void word_store(char *out, uint64_t word) {
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    memcpy(out, &word, sizeof word);
-#else
-    for (int i = 0; i < 8; i++) {
-        out[i] = (char)(word >> 8 * i);
-    }
-#endif
-}
-
-/* Eight digits, leading zeros kept: halves, quarters, eighths of one word, side by side. */
 static void digits_write_8(char *out, uint32_t digits) {
-    uint64_t word = digits / 10000 | (uint64_t)(digits % 10000) << 32;
-    uint64_t hundreds = (word * 10486 >> 20) & 0x7f0000007f;
-    word = hundreds | (word - 100 * hundreds) << 16;
-    uint64_t tens = (word * 103 >> 10) & 0x000f000f000f000f;
-    word = (tens | (word - 10 * tens) << 8) + 0x3030303030303030;
-    word_store(out, word);
+    pe_word_store(out, pe_digits_8(digits) + PE_DIGITS_ASCII);
 }
 
 /* The n digits and zeros behind them: 9 bytes in all, or 17 when n > 9. */
@@ -225,7 +197,7 @@ static size_t special_write(char *out, bool finite, bool negative) {
     return n;
 }
 
-size_t pe_number_write_f32(char *out, float value) {
+size_t pe_shortest_rare_f32(char *out, float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint32_t fraction = bits & 0x7fffff, exponent = bits >> 23 & 0xff, sign = bits >> 31;
@@ -237,6 +209,10 @@ size_t pe_number_write_f32(char *out, float value) {
     *out = '-';
     struct interval interval = interval_f32(c, q, fraction == 0 && exponent > 1);
     return (size_t)(decimal_write(out + sign, interval_shortest(&interval)) - out);
+}
+
+size_t pe_number_write_f32(char *out, float value) {
+    return pe_shortest_write_f32(out, value);
 }
 
 size_t pe_number_write_f64(char *out, double value) {

@@ -94,6 +94,10 @@ PE_API size_t pe_number_write_f32(char *out, float value);
 PE_API size_t pe_number_write_f64(char *out, double value);
 PE_API size_t pe_number_write_int(char *out, int64_t value);
 
+/* n numbers as pe_number_write_f32 writes them, each with a comma behind it; they may use this much of `out`. */
+#define PE_NUMBERS_ROOM(n) (20 * (n) + PE_NUMBER_ROOM)
+PE_API size_t pe_numbers_write_f32(char *out, const float *values, size_t n);
+
 enum pe_number_status {
     PE_NUMBER_OK,
     PE_NUMBER_SYNTAX,  /* not a JSON number: 01, +1, .5, 5., 1e, NaN ... */

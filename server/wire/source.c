@@ -8,6 +8,7 @@
 
 #include "wire/echo.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -297,6 +298,32 @@ static size_t write_number(struct source *source, const struct result_item *item
                                               : pe_number_write_f64(out, wide);
 }
 
+/* From the next element on, at most n that are ready and have their texts in `room`: all of them finite, or one. */
+static size_t run_length(const struct source *source, const struct result_item *item, size_t n, size_t room) {
+    size_t ready = source->block_n - source->block_at, fit = (room - PE_NUMBER_ROOM) / TEXT_F32;
+    n = n < ready ? n : ready;
+    n = n < fit ? n : fit;
+    if (item->tensor.dtype != PE_DTYPE_F32 || n < 2) {
+        return 1;
+    }
+    const float *values = (const float *)(const void *)source->block + source->block_at;
+    bool finite = true;
+    for (size_t i = 0; i < n; i++) {
+        finite &= fabsf(values[i]) <= FLT_MAX;
+    }
+    return finite ? n : 1;
+}
+
+/* So many elements with commas between them. */
+static size_t write_run(struct source *source, const struct result_item *item, size_t n, char *out) {
+    if (n == 1) {
+        return write_number(source, item, out);
+    }
+    const float *values = (const float *)(const void *)source->block + source->block_at;
+    source->block_at += n;
+    return pe_numbers_write_f32(out, values, n) - 1;
+}
+
 /* How many axes turn over at element i: all of [.., C] whose block of elements i is a multiple of. */
 static int turns(const struct pe_tensor *tensor, size_t i) {
     size_t inner = 1;
@@ -324,8 +351,9 @@ static size_t pull_nested(struct source *source, const struct piece *piece, char
         for (int n = i % row ? 0 : turns(shape, i); n > 0; n--) {
             out[total++] = '[';
         }
-        total += write_number(source, piece->item, out + total);
-        source->done = ++i;
+        size_t run = run_length(source, piece->item, row - i % row, room - total - PE_MAX_RANK);
+        total += write_run(source, piece->item, run, out + total);
+        source->done = i += run;
         for (int n = i % row ? 0 : turns(shape, i); n > 0; n--) {
             out[total++] = ']';
         }
@@ -337,8 +365,10 @@ static size_t pull_csv(struct source *source, const struct piece *piece, char *o
     const struct pe_tensor *tensor = &piece->item->tensor;
     size_t total = 0, row = tensor->rank == 2 ? tensor->dim[1] : 1;
     while (room - total >= PE_NUMBER_ROOM + 2 && block_next(source, piece->item)) {
-        total += write_number(source, piece->item, out + total);
-        out[total++] = ++source->done % row ? ',' : '\n';
+        size_t n = run_length(source, piece->item, row - source->done % row, room - total - 1);
+        total += write_run(source, piece->item, n, out + total);
+        source->done += n;
+        out[total++] = source->done % row ? ',' : '\n';
     }
     return total;
 }

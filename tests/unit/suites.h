@@ -64,6 +64,7 @@
     X(naive)              \
     X(npy)                \
     X(number)             \
+    X(numbers)            \
     X(pace)               \
     X(peers)              \
     X(phase)              \
