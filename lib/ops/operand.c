@@ -131,7 +131,7 @@ static void shapes_text(size_t batch, size_t length, int axes, char *text, size_
 int pe_positions_fit(const struct pe_plan *plan, const struct pe_positions *positions, size_t batch,
                      size_t length, const char *field, struct pe_error *err) {
     bool fits = positions->batch == 0 || positions->batch == (batch ? batch : 1);
-    if (fits && positions->length == length) {
+    if (fits && positions->length == length && (plan || positions->axes == 1)) {
         return PE_OK;
     }
     int axes = plan ? pe_plan_axes(plan) : 1;

@@ -55,7 +55,8 @@ struct pe_positions pe_positions_for(const struct pe_plan *plan, const struct pe
 int pe_positions_image(struct pe_arena *arena, struct pe_positions *out, const struct pe_plan *plan,
                        const size_t image[2], struct pe_error *err);
 /* The positions for n rows [batch, length]: PE_ERR_SHAPE at `field` otherwise. batch 0: no such axis. The
- * plan, which may be NULL, tells how many coordinates the message speaks of. */
+ * plan tells how many coordinates the message speaks of; whether its encoding takes as many as there are is for
+ * pe_positions_admit to say. Without a plan, NULL, there is one. */
 int pe_positions_fit(const struct pe_plan *plan, const struct pe_positions *positions, size_t batch,
                      size_t length, const char *field, struct pe_error *err);
 /* Does the encoding take these positions, and do its vectors fit the dtype? Errors are at `field`. */
