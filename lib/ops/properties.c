@@ -23,6 +23,8 @@
 #define FAR  10 /* times as far, for bounded and beyond */
 #define ROOM 16 /* times what is seen: a bound that few numbers show */
 
+#define SQUARES_LEAST 0x1p-900 /* squares that underflow are nothing beside it */
+
 struct properties {
     const struct pe_plan *plan;
     size_t n, width;
@@ -49,12 +51,41 @@ static bool stopped_at(const struct properties *op, size_t i) {
     return i % (PE_STOP_ITEMS / op->width + 1) == 0 && pe_stop_asked(op->stop);
 }
 
+/* |a - b|, or |a| without b, whose squares overflow, or are too small to have all their digits. A power of two,
+ * which changes no digit, is taken off. */
+static double scaled_length(const double *a, const double *b, size_t width) {
+    double most = 0, sum = 0;
+    int exponent;
+    for (size_t c = 0; c < width; c++) {
+        most = fmax(most, fabs(b ? a[c] - b[c] : a[c]));
+    }
+    if (most == 0 || !isfinite(most)) {
+        return most;
+    }
+    (void)frexp(most, &exponent);
+    for (size_t c = 0; c < width; c++) {
+        double x = ldexp(b ? a[c] - b[c] : a[c], -exponent);
+        sum += x * x;
+    }
+    return ldexp(sqrt(sum), exponent);
+}
+
+/* Has no square overflowed, or underflowed so that it would count? */
+static bool is_whole_sum(double squares) {
+    return squares >= SQUARES_LEAST && isfinite(squares);
+}
+
 static double distance_of(const double *a, const double *b, size_t width) {
     double sum = 0;
     for (size_t c = 0; c < width; c++) {
         sum += (a[c] - b[c]) * (a[c] - b[c]);
     }
-    return sqrt(sum);
+    return is_whole_sum(sum) ? sqrt(sum) : scaled_length(a, b, width);
+}
+
+static double length_of(const double *x, size_t width) {
+    double squares = pe_vector_dot(x, x, width);
+    return is_whole_sum(squares) ? sqrt(squares) : scaled_length(x, NULL, width);
 }
 
 /* Pairs of rows first .. end-1 with all behind them. */
@@ -93,7 +124,7 @@ static void rows_measure(const struct properties *op) {
     out->norm[0] = out->step[0] = INFINITY;
     for (size_t i = 0; i < op->n && !stopped_at(op, i); i++) {
         const double *row = op->x + i * op->width;
-        double norm = sqrt(pe_vector_dot(row, row, op->width));
+        double norm = length_of(row, op->width);
         out->norm[0] = fmin(out->norm[0], norm);
         out->norm[1] = fmax(out->norm[1], norm);
         if (i > 0) {

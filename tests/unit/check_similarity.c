@@ -8,6 +8,7 @@
 
 #include "ops/vectors.h"
 
+#include <math.h>
 #include <string.h>
 
 static struct call_ground ground;
@@ -183,6 +184,53 @@ START_TEST(parts_agree) {
 }
 END_TEST
 
+/* Lengths and distances of any size: 3, 4, 5 and 5, 12, 13 times a power of ten. */
+START_TEST(vectors_of_any_size_are_measured) {
+    static const struct {
+        const char *unit;
+        double value;
+    } of[] = {{"e-200", 1e-200}, {"", 1}, {"e200", 1e200}, {"e-320", 1e-320}};
+    static const struct {
+        const char *part, *member;
+        double times;
+    } expected[] = {{"unique", "closest", 5},  {"norm", "min", 0},  {"norm", "max", 13},
+                    {"step", "min", 5},        {"step", "max", 8.246211251235321}, /* sqrt(68) */
+                    {"bounded", "largest", 12}};
+    const char *e = of[_i].unit;
+    char body[400];
+    snprintf(body, sizeof body,
+             "{\"encoding\":{\"type\":\"learned\",\"table\":{\"dtype\":\"float64\",\"shape\":[3,2],\"data\":"
+             "[0,0,3%s,4%s,5%s,12%s]}},\"positions\":[0,1,2]}",
+             e, e, e, e);
+    struct call_try try = {.request = "POST /v1/properties", .body = body};
+    call_try(&ground, &try);
+    ck_assert_msg(try.status == 200, "%s", try.reply);
+    ck_assert(json_is_true(json_object_get(json_object_get(try.json, "unique"), "holds")));
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        const json_t *part = json_object_get(try.json, expected[i].part);
+        double got = json_number_value(json_object_get(part, expected[i].member)) / of[_i].value;
+        double within = of[_i].value < 1e-300 ? 1e-2 : 1e-14; /* 1e-320 has three digits */
+        ck_assert_msg(fabs(got - expected[i].times) <= within * expected[i].times, "%s.%s: %s",
+                      expected[i].part, expected[i].member, try.reply);
+    }
+    call_try_close(&try);
+}
+END_TEST
+
+/* One row apart from others that differ by less than the square root of its last digit. */
+START_TEST(a_large_vector_hides_no_small_ones) {
+    struct call_try try = {
+        .request = "POST /v1/properties",
+        .body = "{\"encoding\":{\"type\":\"learned\",\"table\":{\"dtype\":\"float64\",\"shape\":[3,2],"
+                "\"data\":[1e200,1e200,1e-200,0,0,0]}},\"positions\":[0,1,2]}"};
+    call_try(&ground, &try);
+    const json_t *unique = json_object_get(try.json, "unique");
+    ck_assert_msg(json_is_true(json_object_get(unique, "holds")), "%s", try.reply);
+    ck_assert_double_eq(json_number_value(json_object_get(unique, "closest")), 1e-200);
+    call_try_close(&try);
+}
+END_TEST
+
 /* Times within [0, 1], which a ladder for whole numbers hardly tells apart (SiT #24, REPA #40): a warning, where
  * there are enough of them to say so, whatever the spelling. */
 START_TEST(times_below_1_are_warned_of) {
@@ -343,6 +391,8 @@ Suite *similarity_suite(void) {
     tcase_add_loop_test(tests, steps_are_those_that_were_meant, 0, 8);
     tcase_add_loop_test(tests, times_below_1_are_warned_of, 0, 14);
     tcase_add_test(tests, parts_agree);
+    tcase_add_loop_test(tests, vectors_of_any_size_are_measured, 0, 4);
+    tcase_add_test(tests, a_large_vector_hides_no_small_ones);
     tcase_add_test(tests, cosines_have_no_size);
     tcase_add_test(tests, memory_is_asked_for_first);
     tcase_add_test(tests, vectors_may_be_stopped);
