@@ -125,13 +125,14 @@ static const struct pe_field *length_row(const struct pe_encoding_info *info) {
     return pe_field_find(info->fields, info->n_fields, "seq_len");
 }
 
-/* The same encoding for twice the length, as it was resolved. */
+/* The same encoding for twice the length, as it was resolved; for half of it where twice is not allowed. */
 static int plan_longer(struct task *task, struct pe_plan **longer, const struct pe_plan *plan,
                        struct pe_error *err) {
     const struct pe_encoding_info *info = pe_plan_encoding(plan);
     const struct pe_field *row = length_row(info);
     const char *params = pe_plan_params(plan);
-    if (!row || *(const int64_t *)(const void *)(params + row->offset) == 0) {
+    const int64_t length = row ? *(const int64_t *)(const void *)(params + row->offset) : 0;
+    if (length == 0) {
         return PE_OK;
     }
     char *copy = pe_arena_array(task->arena, 1, info->params_size, err);
@@ -139,7 +140,7 @@ static int plan_longer(struct task *task, struct pe_plan **longer, const struct 
         return err->code;
     }
     memcpy(copy, params, info->params_size);
-    *(int64_t *)(void *)(copy + row->offset) *= 2;
+    *(int64_t *)(void *)(copy + row->offset) = 2 * (double)length <= row->max ? 2 * length : length / 2;
     const struct pe_spec spec = {.encoding = info, .params = copy};
     if (pe_plan_open(longer, &spec, err)) {
         return pe_error_at(err, "encoding");

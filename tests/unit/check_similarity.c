@@ -231,6 +231,19 @@ START_TEST(a_large_vector_hides_no_small_ones) {
 }
 END_TEST
 
+/* The longest sequence that may be said has no other twice as long, but one half as long: 2^52 of 2^53 - 1, or of
+ * 2^52 - 1. */
+START_TEST(the_longest_sequence_is_measured_by_a_shorter) {
+    struct call_try try = {.request = "GET /v1/properties?type=naive&form=normalized&d_model=2&seq_len=9007199254740992&"
+                                      "positions=0,4503599627370496"};
+    call_try(&ground, &try);
+    const json_t *lengths = json_object_get(try.json, "same_lengths");
+    ck_assert_msg(json_is_false(json_object_get(lengths, "holds")), "%s", try.reply);
+    ck_assert_double_eq_tol(json_number_value(json_object_get(lengths, "change")), 0.5, 1e-9);
+    call_try_close(&try);
+}
+END_TEST
+
 /* Times within [0, 1], which a ladder for whole numbers hardly tells apart (SiT #24, REPA #40): a warning, where
  * there are enough of them to say so, whatever the spelling. */
 START_TEST(times_below_1_are_warned_of) {
@@ -393,6 +406,7 @@ Suite *similarity_suite(void) {
     tcase_add_test(tests, parts_agree);
     tcase_add_loop_test(tests, vectors_of_any_size_are_measured, 0, 4);
     tcase_add_test(tests, a_large_vector_hides_no_small_ones);
+    tcase_add_test(tests, the_longest_sequence_is_measured_by_a_shorter);
     tcase_add_test(tests, cosines_have_no_size);
     tcase_add_test(tests, memory_is_asked_for_first);
     tcase_add_test(tests, vectors_may_be_stopped);
