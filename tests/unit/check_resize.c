@@ -335,6 +335,29 @@ START_TEST(beyond_the_grid) {
 }
 END_TEST
 
+/* Cells of an image with its corners on those of the table's grid, 2 on 10, reach half an image's cell beyond it, which
+ * is 4.5 rows: the edge of the last row is the last place. There the cubic kernel of a = -3/4, whose weights half a row
+ * and one and a half away are 19/32 and -3/32, takes what is beyond from the row at the end: 35/32 of that, and -3/32 of
+ * the one before. */
+START_TEST(image_cells_end_with_the_table) {
+    static const char *const params[8] = {"grid",        "10,1",    "image_grid",    "2,1",
+                                          "interpolate", "bicubic", "align_corners", "true"};
+    struct pe_positions at;
+    struct pe_tensor out;
+    table.dim[1] = 1;
+    for (int i = 0; i < 10; i++) {
+        numbers[i] = i;
+    }
+    struct pe_plan *plan = plan_open(params);
+    ck_assert(plan && !positions_open(&at, "[[1.5,0],[-0.5,0]]"));
+    ck_assert_msg(!pe_encode_open(arena, &work, &out, plan, &at, PE_DTYPE_F64, &err), "%s", err.text);
+    ck_assert(pe_work_run(&work));
+    ck_assert_double_eq(((const double *)out.data)[0], (35.0 * 9 - 3.0 * 8) / 32);
+    ck_assert_double_eq(((const double *)out.data)[1], -3.0 / 32);
+    pe_plan_close(plan);
+}
+END_TEST
+
 /* What a kernel or a scale may take to infinity is refused at its position. */
 START_TEST(grids_beyond_the_type) {
     static const struct {
@@ -373,6 +396,7 @@ Suite *resize_suite(void) {
     tcase_add_test(tests, long_lines_may_be_stopped);
     tcase_add_loop_test(tests, grids_that_are_refused, 0, (int)COUNT(grids));
     tcase_add_loop_test(tests, beyond_the_grid, 0, 6);
+    tcase_add_test(tests, image_cells_end_with_the_table);
     tcase_add_loop_test(tests, grids_beyond_the_type, 0, 5);
     return suite;
 }
