@@ -34,20 +34,23 @@ static const struct pe_choice offset_choices[] = {
     {0},
 };
 
+enum { FIELD_WINDOW, FIELD_TABLE, FIELD_CLS_ROWS, FIELD_OFFSETS, FIELD_SEED, FIELD_STD };
+
 static const struct pe_field fields[] = {
-    {PE_FIELD(swin, window), .flags = PE_FIELD_REQUIRED, .min = 1, .max = PE_WINDOW_MAX,
-     .doc = "[h, w] patches"},
-    {PE_FIELD(swin, table), .shape = "[(2h-1)(2w-1), H] or [h*w, H], with cls_rows three rows more",
-     .doc = "the biases by offset"},
-    {PE_FIELD(swin, cls_rows), .min = 0, .max = 1, .def = "0",
-     .doc = "class tokens before the patches, as in BEiT"},
-    {PE_FIELD(swin, offsets), .choices = offset_choices, .def = "signed",
-     .doc = "what the table has a row for"},
-    {PE_FIELD(swin, seed), .min = 0, .max = PE_POSITION_MAX, .doc = "in place of a table: a random one"},
-    {PE_FIELD(swin, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
-     .doc = "standard deviation of its numbers"},
+    [FIELD_WINDOW] = {PE_FIELD(swin, window), .flags = PE_FIELD_REQUIRED, .min = 1, .max = PE_WINDOW_MAX,
+                      .doc = "[h, w] patches"},
+    [FIELD_TABLE] = {PE_FIELD(swin, table),
+                     .shape = "[(2h-1)(2w-1), H] or [h*w, H], with cls_rows three rows more",
+                     .doc = "the biases by offset"},
+    [FIELD_CLS_ROWS] = {PE_FIELD(swin, cls_rows), .min = 0, .max = 1, .def = "0",
+                        .doc = "class tokens before the patches, as in BEiT"},
+    [FIELD_OFFSETS] = {PE_FIELD(swin, offsets), .choices = offset_choices, .def = "signed",
+                       .doc = "what the table has a row for"},
+    [FIELD_SEED] = {PE_FIELD(swin, seed), .min = 0, .max = PE_POSITION_MAX,
+                    .doc = "in place of a table: a random one"},
+    [FIELD_STD] = {PE_FIELD(swin, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
+                   .doc = "standard deviation of its numbers"},
 };
-enum { FIELD_SEED = 4 };
 
 static int window_of(struct pe_window *window, const struct swin *swin, struct pe_error *err) {
     if (pe_window_read(window, &swin->window, swin->cls_rows, "window", err)) {

@@ -50,29 +50,48 @@ static const struct pe_choice coordinate_choices[] = {
     {0},
 };
 
-static const struct pe_field fields[] = {
-    {PE_FIELD(swin_v2, window), .flags = PE_FIELD_REQUIRED, .min = 1, .max = PE_WINDOW_MAX,
-     .doc = "[h, w] patches"},
-    {PE_FIELD(swin_v2, pretrained_window), .min = 1, .max = PE_WINDOW_MAX,
-     .doc = "[h, w] that the network was trained with [window]"},
-    {PE_FIELD(swin_v2, coordinates), .choices = coordinate_choices, .def = "swin",
-     .doc = "what the network is given"},
-    {PE_FIELD(swin_v2, w1), .shape = "[2, n]", .doc = "first layer, as in x.w1: torch's weight transposed"},
-    {PE_FIELD(swin_v2, b1), .shape = "[n]", .doc = "its bias"},
-    {PE_FIELD(swin_v2, w2), .shape = "[n, H]", .doc = "second layer"},
-    {PE_FIELD(swin_v2, b2), .shape = "[H]", .doc = "its bias, which the published network does not have"},
-    {PE_FIELD(swin_v2, table), .shape = "[(2h-1)(2w-1), H], with cls_rows three rows more",
-     .doc = "in place of the network: its outputs by offset, before the sigmoid"},
-    {PE_FIELD(swin_v2, squash), .def = "true",
-     .doc = "are biases 16 sigmoid(x) of the outputs x, as published? If not, they are x"},
-    {PE_FIELD(swin_v2, cls_rows), .min = 0, .max = 1, .def = "0", .doc = "class tokens before the patches"},
-    {PE_FIELD(swin_v2, logit_scale), .flags = PE_FIELD_NUMBERS, .shape = "[1] or [H]",
-     .doc = "logarithm of what cosines are multiplied by, up to ln 100 [ln 10]"},
-    {PE_FIELD(swin_v2, seed), .min = 0, .max = PE_POSITION_MAX, .doc = "in place of both: a random table"},
-    {PE_FIELD(swin_v2, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
-     .doc = "standard deviation of its numbers"},
+enum {
+    FIELD_WINDOW,
+    FIELD_PRETRAINED_WINDOW,
+    FIELD_COORDINATES,
+    FIELD_W1,
+    FIELD_B1,
+    FIELD_W2,
+    FIELD_B2,
+    FIELD_TABLE,
+    FIELD_SQUASH,
+    FIELD_CLS_ROWS,
+    FIELD_LOGIT_SCALE,
+    FIELD_SEED,
+    FIELD_STD
 };
-enum { FIELD_SEED = 11 };
+
+static const struct pe_field fields[] = {
+    [FIELD_WINDOW] = {PE_FIELD(swin_v2, window), .flags = PE_FIELD_REQUIRED, .min = 1, .max = PE_WINDOW_MAX,
+                      .doc = "[h, w] patches"},
+    [FIELD_PRETRAINED_WINDOW] = {PE_FIELD(swin_v2, pretrained_window), .min = 1, .max = PE_WINDOW_MAX,
+                                 .doc = "[h, w] that the network was trained with [window]"},
+    [FIELD_COORDINATES] = {PE_FIELD(swin_v2, coordinates), .choices = coordinate_choices, .def = "swin",
+                           .doc = "what the network is given"},
+    [FIELD_W1] = {PE_FIELD(swin_v2, w1), .shape = "[2, n]",
+                  .doc = "first layer, as in x.w1: torch's weight transposed"},
+    [FIELD_B1] = {PE_FIELD(swin_v2, b1), .shape = "[n]", .doc = "its bias"},
+    [FIELD_W2] = {PE_FIELD(swin_v2, w2), .shape = "[n, H]", .doc = "second layer"},
+    [FIELD_B2] = {PE_FIELD(swin_v2, b2), .shape = "[H]",
+                  .doc = "its bias, which the published network does not have"},
+    [FIELD_TABLE] = {PE_FIELD(swin_v2, table), .shape = "[(2h-1)(2w-1), H], with cls_rows three rows more",
+                     .doc = "in place of the network: its outputs by offset, before the sigmoid"},
+    [FIELD_SQUASH] = {PE_FIELD(swin_v2, squash), .def = "true",
+                      .doc = "are biases 16 sigmoid(x) of the outputs x, as published? If not, they are x"},
+    [FIELD_CLS_ROWS] = {PE_FIELD(swin_v2, cls_rows), .min = 0, .max = 1, .def = "0",
+                        .doc = "class tokens before the patches"},
+    [FIELD_LOGIT_SCALE] = {PE_FIELD(swin_v2, logit_scale), .flags = PE_FIELD_NUMBERS, .shape = "[1] or [H]",
+                           .doc = "logarithm of what cosines are multiplied by, up to ln 100 [ln 10]"},
+    [FIELD_SEED] = {PE_FIELD(swin_v2, seed), .min = 0, .max = PE_POSITION_MAX,
+                    .doc = "in place of both: a random table"},
+    [FIELD_STD] = {PE_FIELD(swin_v2, std), .min = 0, .max = 1000, .def = "1", .flags = PE_FIELD_OPEN_MIN,
+                   .doc = "standard deviation of its numbers"},
+};
 
 /* ---- Checks -------------------------------------------------------------------------------------------- */
 

@@ -193,9 +193,10 @@ START_TEST(vectors_of_any_size_are_measured) {
     static const struct {
         const char *part, *member;
         double times;
-    } expected[] = {{"unique", "closest", 5},  {"norm", "min", 0},  {"norm", "max", 13},
-                    {"step", "min", 5},        {"step", "max", 8.246211251235321}, /* sqrt(68) */
-                    {"bounded", "largest", 12}};
+    } expected[] = {
+        {"unique", "closest", 5},           {"norm", "min", 0}, {"norm", "max", 13}, {"step", "min", 5},
+        {"step", "max", 8.246211251235321}, /* sqrt(68) */
+        {"bounded", "largest", 12}};
     const char *e = of[_i].unit;
     char body[400];
     snprintf(body, sizeof body,
@@ -234,8 +235,9 @@ END_TEST
 /* The longest sequence that may be said has no other twice as long, but one half as long: 2^52 of 2^53 - 1, or of
  * 2^52 - 1. */
 START_TEST(the_longest_sequence_is_measured_by_a_shorter) {
-    struct call_try try = {.request = "GET /v1/properties?type=naive&form=normalized&d_model=2&seq_len=9007199254740992&"
-                                      "positions=0,4503599627370496"};
+    struct call_try try = {
+        .request = "GET /v1/properties?type=naive&form=normalized&d_model=2&seq_len=9007199254740992&"
+                   "positions=0,4503599627370496"};
     call_try(&ground, &try);
     const json_t *lengths = json_object_get(try.json, "same_lengths");
     ck_assert_msg(json_is_false(json_object_get(lengths, "holds")), "%s", try.reply);
