@@ -78,31 +78,42 @@ static bool given(const struct pe_positions_rule *rule, unsigned row) {
     return rule->given >> row & 1;
 }
 
-/* Which of the ways was used: the row that stands for it. */
+/* A field of one of the ways to say positions. A program may fill tensors in by hand. */
+static bool is_said(const struct pe_positions_rule *rule, unsigned row) {
+    const struct pe_field *field = &pe_positions_fields[row];
+    const void *member = (const char *)rule + field->offset;
+    return field->kind == PE_KIND_TENSOR ? *(const struct pe_tensor *const *)member != NULL : given(rule, row);
+}
+
+/* Which of the ways was used: the row that stands for it, the first of its own. */
 static int way_find(const struct pe_positions_rule *rule, int *way, struct pe_error *err) {
-    const struct {
-        int row;
-        bool used;
+    static const struct {
+        size_t n;
+        unsigned rows[3];
     } ways[] = {
-        {ROW_COUNT, given(rule, ROW_COUNT) || given(rule, ROW_START) || given(rule, ROW_STEP)},
-        {ROW_GRID, rule->grid != NULL},
-        {ROW_MASK, rule->mask || given(rule, ROW_RULE) || given(rule, ROW_PADDING_IDX)},
-        {ROW_LENGTHS, rule->lengths != NULL},
-        {ROW_SAMPLE, rule->sample || given(rule, ROW_SEED)},
+        {3, {ROW_COUNT, ROW_START, ROW_STEP}},
+        {1, {ROW_GRID}},
+        {3, {ROW_MASK, ROW_RULE, ROW_PADDING_IDX}},
+        {1, {ROW_LENGTHS}},
+        {2, {ROW_SAMPLE, ROW_SEED}},
     };
     const char *first = NULL;
     for (size_t i = 0; i < PE_COUNT(ways); i++) {
-        if (!ways[i].used) {
+        size_t k = 0;
+        while (k < ways[i].n && !is_said(rule, ways[i].rows[k])) {
+            k++;
+        }
+        if (k == ways[i].n) {
             continue;
         }
-        const char *name = pe_positions_fields[ways[i].row].name;
+        const char *name = pe_positions_fields[ways[i].rows[k]].name;
         if (first) {
             return pe_fail(err, PE_ERR_CONFLICT, name,
                            "got %s and %s, allowed is one of count, grid, mask, lengths and sample", first,
                            name);
         }
         first = name;
-        *way = ways[i].row;
+        *way = (int)ways[i].rows[0];
     }
     if (!first) {
         return pe_fail(err, PE_ERR_MISSING, "",
