@@ -82,7 +82,8 @@ static bool given(const struct pe_positions_rule *rule, unsigned row) {
 static bool is_said(const struct pe_positions_rule *rule, unsigned row) {
     const struct pe_field *field = &pe_positions_fields[row];
     const void *member = (const char *)rule + field->offset;
-    return field->kind == PE_KIND_TENSOR ? *(const struct pe_tensor *const *)member != NULL : given(rule, row);
+    return field->kind == PE_KIND_TENSOR ? *(const struct pe_tensor *const *)member != NULL
+                                         : given(rule, row);
 }
 
 /* Which of the ways was used: the row that stands for it, the first of its own. */

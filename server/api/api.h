@@ -133,8 +133,8 @@ bool api_end_reached(const struct api_end *end, size_t part);
 int task_narrow(struct task *task, const char *name, const struct pe_tensor *wide, enum pe_dtype dtype,
                 struct pe_error *err);
 struct text; /* wire/text.h */
-/* A text as a piece of JSON of the result, in the arena; NULL without memory. Frees the text. */
-const char *task_keep_text(struct task *task, struct text *text, struct pe_error *err);
+/* A text as a JSON field of the result, in the arena. Frees the text. */
+int task_json(struct task *task, const char *name, struct text *text, struct pe_error *err);
 /* A number as a JSON field of the result. */
 int task_number(struct task *task, const char *name, double value, struct pe_error *err);
 

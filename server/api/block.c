@@ -42,8 +42,7 @@ static const struct pe_choice namings[] = {
      "nothing else is said"},
     {"nanogpt", PE_BLOCK_NANOGPT,
      "nanoGPT and minGPT: the names of GPT-2, weights [out, in]; pre-norm, gelu, a causal mask and the final "
-     "norm "
-     "where nothing else is said"},
+     "norm where nothing else is said"},
     {0},
 };
 
@@ -67,16 +66,14 @@ static const struct pe_choice activations[] = {
 };
 
 static const struct pe_field fields[] = {
-    {PE_FIELD(block_request, encoding), .doc = "an absolute one is added before the first layer, a rotary or "
-                                               "relative one acts in the attention of every "
-                                               "layer; default none, or by gpt2 and nanogpt the posted "
-                                               "wpe.weight, which is also the table of `learned` "
-                                               "without one"},
+    {PE_FIELD(block_request, encoding),
+     .doc = "an absolute one is added before the first layer, a rotary or relative one acts in the attention "
+            "of every layer; default none, or by gpt2 and nanogpt the posted wpe.weight, which is also the "
+            "table of `learned` without one"},
     {PE_FIELD(block_request, embeddings), .shape = "[T, D] or [B, T, D]", .doc = "what goes in"},
     {PE_FIELD(block_request, tokens), .max = PE_BLOCK_TOKENS_MAX,
      .doc = "in place of embeddings: texts, each with a vector of normal numbers that follows from its bytes "
-            "and "
-            "token_seed"},
+            "and token_seed"},
     {PE_FIELD(block_request, token_ids), .shape = "[T] or [B, T]",
      .doc = "in place of embeddings: rows of the posted wte.weight, by the namings gpt2 and nanogpt"},
     {PE_FIELD(block_request, embedding_scale), .choices = scales, .def = "1",
@@ -228,11 +225,7 @@ static int echo_facts(struct task *task, const struct pe_block_result *made, str
     text_key(&text, "norm_eps");
     text_real(&text, made->norm_eps);
     text_puts(&text, "}");
-    const char *json = task_keep_text(task, &text, err);
-    if (json) {
-        result_json(&task->result, "block", json);
-    }
-    return err->code;
+    return task_json(task, "block", &text, err);
 }
 
 /* Which of the posted tensors were used: ["h.0.ln_1.weight", ...]. */
@@ -250,11 +243,9 @@ static int echo_names(struct task *task, const struct pe_block_args *args, const
             }
         }
         text_puts(&text, "]");
-        const char *json = task_keep_text(task, &text, err);
-        if (!json) {
+        if (task_json(task, names[used], &text, err)) {
             return err->code;
         }
-        result_json(&task->result, names[used], json);
     }
     return PE_OK;
 }

@@ -61,11 +61,6 @@ struct check_task {
     struct result_late *late; /* [N_LATE] */
 };
 
-static void key_real(struct text *text, const char *name, double value) {
-    text_key(text, name);
-    text_real(text, value);
-}
-
 /* Which of the tensors, where there may be several. */
 static void key_tensor(const struct check_task *check, struct text *text, const char *name) {
     if (check->rotary) {
@@ -103,8 +98,8 @@ static void write_first_bad(const struct check_task *check, struct text *text) {
     key_tensor(check, text, bad->tensor);
     text_key(text, "column");
     text_int(text, (int64_t)bad->column);
-    key_real(text, "got", bad->got);
-    key_real(text, "exact", bad->exact);
+    text_key_real(text, "got", bad->got);
+    text_key_real(text, "exact", bad->exact);
     text_puts(text, "}");
 }
 
@@ -116,7 +111,7 @@ static void write_columns(const struct check_task *check, struct text *text) {
         key_tensor(check, text, report->columns[i].tensor);
         text_key(text, "column");
         text_int(text, (int64_t)report->columns[i].column);
-        key_real(text, "max_abs", report->columns[i].max_abs);
+        text_key_real(text, "max_abs", report->columns[i].max_abs);
         text_puts(text, "}");
     }
     text_puts(text, "]");
@@ -129,9 +124,9 @@ static void write_octaves(const struct check_task *check, struct text *text) {
     for (size_t i = 0, n = 0; i < PE_CHECK_OCTAVES; i++) {
         if (octaves[i].n) {
             text_puts(text, n++ ? ",{" : "{");
-            key_real(text, "from", octaves[i].from);
-            key_real(text, "to", octaves[i].to);
-            key_real(text, "max_abs", octaves[i].max_abs);
+            text_key_real(text, "from", octaves[i].from);
+            text_key_real(text, "to", octaves[i].to);
+            text_key_real(text, "max_abs", octaves[i].max_abs);
             text_puts(text, "}");
         }
     }

@@ -10,8 +10,6 @@
 
 #include "posenc_identify.h"
 
-#include <string.h>
-
 struct hints {
     uint64_t given;
     const char *type;
@@ -52,11 +50,6 @@ static const struct pe_field fields[] = {
 };
 enum { FIELD_POSITIONS = 5 };
 
-static void key_real(struct text *text, const char *name, double value) {
-    text_key(text, name);
-    text_real(text, value);
-}
-
 static void key_string(struct text *text, const char *name, const char *value) {
     text_key(text, name);
     if (value) {
@@ -89,39 +82,25 @@ static int write_candidate(struct task *task, const struct pe_identify_candidate
     }
     key_string(text, "name", candidate->name);
     key_string(text, "mistake", candidate->mistake);
-    key_real(text, "factor", candidate->factor);
-    key_real(text, "shift", candidate->shift);
+    text_key_real(text, "factor", candidate->factor);
+    text_key_real(text, "shift", candidate->shift);
     text_key(text, "residual");
     text_puts(text, "{");
-    key_real(text, "max", candidate->max_abs);
-    key_real(text, "rms", candidate->rms);
+    text_key_real(text, "max", candidate->max_abs);
+    text_key_real(text, "rms", candidate->rms);
     text_puts(text, "}");
     text_key(text, "parts");
     if (candidate->parts) {
         text_puts(text, "{");
         text_key(text, "index");
         text_int(text, (int64_t)candidate->part_index);
-        key_real(text, "position", candidate->part_position);
+        text_key_real(text, "position", candidate->part_position);
         text_puts(text, "}");
     } else {
         text_puts(text, "null");
     }
     text_puts(text, "}");
     return PE_OK;
-}
-
-/* Into the arena. */
-static int declare(struct task *task, const char *name, struct text *text, struct pe_error *err) {
-    char *copy = text->failed ? NULL : pe_arena_alloc(task->arena, text->n + 1, err);
-    if (copy) {
-        memcpy(copy, text->data, text->n);
-        copy[text->n] = '\0';
-        result_json(&task->result, name, copy);
-    } else {
-        pe_fail(err, PE_ERR_MEMORY, "", "no memory for the reply");
-    }
-    text_free(text);
-    return err->code;
 }
 
 static int candidates_write(struct task *task, const struct pe_identify_result *found, struct pe_error *err) {
@@ -135,7 +114,7 @@ static int candidates_write(struct task *task, const struct pe_identify_result *
         }
     }
     text_puts(&text, "]");
-    return declare(task, "candidates", &text, err);
+    return task_json(task, "candidates", &text, err);
 }
 
 static int identify_open(struct task *task, struct pe_error *err) {
@@ -163,7 +142,7 @@ static int identify_open(struct task *task, struct pe_error *err) {
         return err->code;
     }
     text_string(&text, found.verdict);
-    return declare(task, "verdict", &text, err);
+    return task_json(task, "verdict", &text, err);
 }
 
 const struct api_op api_identify = {

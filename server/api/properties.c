@@ -23,11 +23,6 @@ static const struct pe_field fields[] = {
 
 /* ---- Writing ------------------------------------------------------------------------------------------- */
 
-static void key_real(struct text *text, const char *name, double value) {
-    text_key(text, name);
-    text_real(text, value);
-}
-
 static void key_bool(struct text *text, const char *name, bool value) {
     text_key(text, name);
     text_bool(text, value);
@@ -40,7 +35,7 @@ static void key_int(struct text *text, const char *name, size_t value) {
 
 static void write_unique(struct text *text, const struct pe_properties *p) {
     key_bool(text, "holds", p->unique);
-    key_real(text, "closest", p->closest);
+    text_key_real(text, "closest", p->closest);
     text_key(text, "indices");
     text_puts(text, "[");
     text_int(text, (int64_t)p->closest_pair[0]);
@@ -51,13 +46,13 @@ static void write_unique(struct text *text, const struct pe_properties *p) {
 
 static void write_bounded(struct text *text, const struct pe_properties *p) {
     key_bool(text, "holds", p->bounded);
-    key_real(text, "largest", p->largest);
-    key_real(text, "largest_far", p->largest_far);
+    text_key_real(text, "largest", p->largest);
+    text_key_real(text, "largest_far", p->largest_far);
 }
 
 static void write_same_lengths(struct text *text, const struct pe_properties *p) {
     key_bool(text, "holds", p->same_lengths);
-    key_real(text, "change", p->length_change);
+    text_key_real(text, "change", p->length_change);
 }
 
 static void write_beyond(struct text *text, const struct pe_properties *p) {
@@ -69,13 +64,13 @@ static void write_beyond(struct text *text, const struct pe_properties *p) {
 }
 
 static void write_norm(struct text *text, const struct pe_properties *p) {
-    key_real(text, "min", p->norm[0]);
-    key_real(text, "max", p->norm[1]);
+    text_key_real(text, "min", p->norm[0]);
+    text_key_real(text, "max", p->norm[1]);
 }
 
 static void write_step(struct text *text, const struct pe_properties *p) {
-    key_real(text, "min", p->step[0]);
-    key_real(text, "max", p->step[1]);
+    text_key_real(text, "min", p->step[0]);
+    text_key_real(text, "max", p->step[1]);
 }
 
 static void write_costs(struct text *text, const struct pe_properties *p) {

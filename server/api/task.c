@@ -121,7 +121,8 @@ static int resolve_tables(struct task *task, struct pe_spec *spec, struct pe_err
     return PE_OK;
 }
 
-const char *task_keep_text(struct task *task, struct text *text, struct pe_error *err) {
+/* Into the arena; NULL without memory. Frees the text. */
+static const char *text_keep(struct task *task, struct text *text, struct pe_error *err) {
     const char *copy = NULL;
     if (text->failed) {
         pe_fail(err, PE_ERR_MEMORY, "", "no memory for the reply");
@@ -130,6 +131,14 @@ const char *task_keep_text(struct task *task, struct text *text, struct pe_error
     }
     text_free(text);
     return copy;
+}
+
+int task_json(struct task *task, const char *name, struct text *text, struct pe_error *err) {
+    const char *json = text_keep(task, text, err);
+    if (json) {
+        result_json(&task->result, name, json);
+    }
+    return err->code;
 }
 
 /* Which keys of a model's configuration were used: {"used":[...],"ignored":[...]}. */
@@ -149,11 +158,7 @@ static int echo_config(struct task *task, const char *name, const struct pe_conf
         text_puts(&text, "]");
     }
     text_puts(&text, "}");
-    const char *json = task_keep_text(task, &text, err);
-    if (json) {
-        result_json(&task->result, name, json);
-    }
-    return err->code;
+    return task_json(task, name, &text, err);
 }
 
 static int echo_configs(struct task *task, const struct pe_spec *spec, struct pe_error *err) {
@@ -180,7 +185,7 @@ int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, si
     struct text text = {0};
     const struct pe_spec resolved = {spec->encoding, (void *)(uintptr_t)pe_plan_params(*plan)};
     echo_encoding(&text, &resolved);
-    task->encoding_json = task_keep_text(task, &text, err);
+    task->encoding_json = text_keep(task, &text, err);
     if (!task->encoding_json) {
         return err->code;
     }
@@ -206,11 +211,7 @@ int task_warn(struct task *task, const struct pe_plan *plan, const struct pe_pos
     text_key(&text, "detail");
     text_string(&text, detail);
     text_puts(&text, "}]");
-    const char *json = task_keep_text(task, &text, err);
-    if (json) {
-        result_json(&task->result, "warnings", json);
-    }
-    return err->code;
+    return task_json(task, "warnings", &text, err);
 }
 
 int task_facts(struct task *task, const struct pe_plan *plan, struct pe_error *err) {
@@ -224,11 +225,9 @@ int task_facts(struct task *task, const struct pe_plan *plan, struct pe_error *e
             text_real(&text, facts[i].value[k]);
         }
         text_puts(&text, facts[i].n > 1 ? "]" : "");
-        const char *json = task_keep_text(task, &text, err);
-        if (!json) {
+        if (task_json(task, facts[i].name, &text, err)) {
             return err->code;
         }
-        result_json(&task->result, facts[i].name, json);
     }
     return PE_OK;
 }
@@ -282,9 +281,5 @@ int task_positions(struct task *task, const struct pe_plan *plan, struct pe_posi
 int task_number(struct task *task, const char *name, double value, struct pe_error *err) {
     struct text text = {0};
     text_real(&text, value);
-    const char *json = task_keep_text(task, &text, err);
-    if (json) {
-        result_json(&task->result, name, json);
-    }
-    return err->code;
+    return task_json(task, name, &text, err);
 }

@@ -102,3 +102,8 @@ void text_int(struct text *text, int64_t value) {
 void text_bool(struct text *text, bool value) {
     text_puts(text, value ? "true" : "false");
 }
+
+void text_key_real(struct text *text, const char *name, double value) {
+    text_key(text, name);
+    text_real(text, value);
+}

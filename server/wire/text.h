@@ -25,5 +25,6 @@ void text_key(struct text *text, const char *name); /* a comma where one is due,
 void text_real(struct text *text, double value);
 void text_int(struct text *text, int64_t value);
 void text_bool(struct text *text, bool value);
+void text_key_real(struct text *text, const char *name, double value); /* both */
 
 #endif
