@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * block: opening. Sizes first, then the weights and the input, then attention, at last the memory of each
- * sequence.
+ * block: opening. Sizes first, then the weights and the input, then attention, the memory of each sequence, and
+ * at last, as it takes the longest, the numbers of weights from a seed.
  */
 #include "ops/block.h"
 
@@ -240,11 +240,11 @@ static int read_all(struct pe_block_reader *r, struct pe_block_result *result, s
     }
     dtype_choose(r);
     if (pe_block_input_read(r, err) ||
-        (r->names ? pe_block_weights_read(r, err) : pe_block_weights_seed(r, err)) ||
-        pe_block_attention_open(r, result, err) || results_open(r, result, err)) {
+        (r->names ? pe_block_weights_read(r, err) : pe_block_seed_open(r, err)) ||
+        pe_block_attention_open(r, result, err) || results_open(r, result, err) || scratch_open(r, err)) {
         return err->code;
     }
-    return scratch_open(r, err);
+    return r->names ? PE_OK : pe_block_seed_fill(r, err);
 }
 
 static void facts_fill(const struct pe_block_reader *r, struct pe_block_result *result) {

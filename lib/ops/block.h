@@ -69,6 +69,7 @@ struct pe_block_reader {
     struct pe_block_names *names; /* which posted tensor is which; NULL without posted ones */
     bool causal;                  /* where nothing is said of a mask */
     bool *used;                   /* [n_weights] */
+    unsigned char **seeded; /* matrices that are to be filled, of all layers; NULL with posted weights */
 };
 
 /* block_weights.c. The names of what is posted, and the sizes that follow: PE_ERR_UNKNOWN_NAME at one that is
@@ -85,10 +86,11 @@ bool pe_block_names_biased(const struct pe_block_names *names);
 const struct pe_tensor *pe_block_vocabulary(struct pe_block_reader *r, struct pe_error *err);
 /* Is tensor i one of a layer or of the final norm, or the table of the posted token ids? */
 bool pe_block_names_need(const struct pe_block_reader *r, size_t i);
-/* All tensors of all layers, posted or seeded, in the type of the arithmetic. */
+/* All tensors of all layers, as they were posted, in the type of the arithmetic. */
 int pe_block_weights_read(struct pe_block_reader *r, struct pe_error *err);
-/* block_seed.c */
-int pe_block_weights_seed(struct pe_block_reader *r, struct pe_error *err);
+/* block_seed.c: the memory of all tensors, and the numbers that a seed makes, which take time. */
+int pe_block_seed_open(struct pe_block_reader *r, struct pe_error *err);
+int pe_block_seed_fill(const struct pe_block_reader *r, struct pe_error *err);
 /* n numbers of the type of the arithmetic, all `value`. */
 unsigned char *pe_block_alike(const struct pe_block_reader *r, size_t n, double value, struct pe_error *err);
 /* block_input.c: B, T, D, then the vectors. */

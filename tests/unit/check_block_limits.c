@@ -40,26 +40,36 @@ START_TEST(report_m_metaseq_333_one_mask_for_all_layers) {
 }
 END_TEST
 
-START_TEST(memory_is_refused_before_anything_is_computed) {
-    struct pe_tensor x = {
-        block_arena, PE_DTYPE_F32, 3, {1000, 4096, 4}}; /* never read: the block_arena is too small */
-    struct pe_error small = {0};
-    struct pe_arena *room = pe_arena_open((size_t)1 << 20, NULL, &small);
-    float *data = pe_arena_array(block_arena, 4096 * 4, sizeof *data, &block_err);
-    x = (struct pe_tensor){data, PE_DTYPE_F32, 2, {4096, 4}};
-    struct pe_block_args args = {.size = sizeof args, .embeddings = &x, .weights_seed = &block_seed};
-    struct pe_block_result result;
-    struct pe_work work;
-    ck_assert_int_eq(pe_block_open(room, &work, &result, &args, &small), PE_ERR_LIMIT);
-    ck_assert_uint_eq(work.n_parts, 0);
-    pe_arena_close(room);
-}
-END_TEST
-
 static bool count(void *asked) {
     ++*(size_t *)asked;
     return false;
 }
+
+/* Questions whether to stop until a block is refused the memory of its 1024*1024 weights of attention. */
+static size_t asks_until_refused(const struct pe_tensor *x, size_t d_ff) {
+    size_t asked = 0;
+    const struct pe_stop stop = {count, &asked};
+    struct pe_error small = {.stop = &stop};
+    struct pe_arena *room = pe_arena_open((size_t)4 << 20, NULL, &small);
+    struct pe_block_args args = {
+        .size = sizeof args, .embeddings = x, .weights_seed = &block_seed, .d_ff = d_ff};
+    struct pe_block_result result;
+    struct pe_work work;
+    ck_assert_int_eq(pe_block_open(room, &work, &result, &args, &small), PE_ERR_LIMIT);
+    ck_assert_str_eq(small.path, "return");
+    ck_assert_uint_eq(work.n_parts, 0);
+    pe_arena_close(room);
+    return asked;
+}
+
+/* Weights from a seed are numbers that take time, a question every few thousands. */
+START_TEST(memory_is_refused_before_anything_is_computed) {
+    struct pe_tensor x;
+    ck_assert(!pe_tensor_alloc(block_arena, &x, PE_DTYPE_F64, 2, (size_t[2]){1024, 64}, &block_err));
+    memset(x.data, 0, pe_tensor_bytes(&x));
+    ck_assert_uint_eq(asks_until_refused(&x, 1024), asks_until_refused(&x, 64));
+}
+END_TEST
 
 /* How often a run asks whether to stop, of one token with weights of zeros. */
 static size_t asks_of(size_t d_ff) {
