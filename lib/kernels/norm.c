@@ -8,7 +8,8 @@
  * The variance takes a second pass over the row: sum(x^2)/n - mean^2, which would do with one, loses all
  * digits where the mean is large beside the differences. Both types are computed in double, so that float32
  * is rounded once, at its end. Sums go by LANES, in an order that is written here and is the same on any
- * machine. Where a row is of one number only and eps is 0, the quotient 0/0 counts as 0.
+ * machine. Where a row is of one number only and eps is 0, the quotient 0/0 counts as 0. Squares that overflow make
+ * the row NaN, as in torch: a quotient by infinity would look like an answer.
  */
 #include "kernels/norm.h"
 

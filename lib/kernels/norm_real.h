@@ -38,7 +38,7 @@ static void NAMED(norm)(const struct pe_norm *norm, const REAL *x, REAL *out) {
     const REAL *weight = norm->weight, *bias = norm->bias;
     size_t n = norm->width;
     double mean = NAMED(mean)(x, n), spread = sqrt(NAMED(variance)(x, n, mean) + norm->eps);
-    double share = spread == 0 ? 0 : 1 / spread;
+    double share = spread == 0 ? 0 : isinf(spread) ? (double)NAN : 1 / spread;
     for (size_t i = 0; i < n; i++) {
         out[i] = (REAL)(((double)x[i] - mean) * share * (double)weight[i] + (double)bias[i]);
     }

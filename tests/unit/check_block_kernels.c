@@ -79,6 +79,18 @@ START_TEST(variance_in_two_passes) {
 }
 END_TEST
 
+/* The squares are infinite, so nothing is known of the row: what torch.nn.LayerNorm says of this one in float64. */
+START_TEST(a_norm_beyond_its_type_is_no_number) {
+    const double ones[4] = {1, 1, 1, 1}, row[4] = {1e200, -1e200, 3e200, 0};
+    const struct pe_norm norm = {PE_DTYPE_F64, 4, ones, ones, 1e-5};
+    double out[4];
+    pe_norm_run(&norm, row, out);
+    for (size_t c = 0; c < 4; c++) {
+        ck_assert_double_nan(out[c]);
+    }
+}
+END_TEST
+
 /* ---- Products ------------------------------------------------------------------------------------------ */
 
 static const struct {
@@ -174,6 +186,7 @@ Suite *block_kernels_suite(void) {
     suite_add_tcase(suite, tests);
     tcase_add_test(tests, gelus_have_all_their_digits);
     tcase_add_test(tests, variance_in_two_passes);
+    tcase_add_test(tests, a_norm_beyond_its_type_is_no_number);
     tcase_add_loop_test(tests, ordered_products_follow_k, 0, 2 * PE_COUNT(products));
     tcase_add_test(tests, an_ordered_product_is_asked_to_stop);
     return suite;
