@@ -37,8 +37,11 @@ static int declare(struct task *task, const char *name, const struct pe_tensor *
         return PE_OK;
     }
     if (!made->data) {
-        return pe_fail(err, PE_ERR_UNSUPPORTED, "return",
-                       "%s is for positions in even steps, as 0:100 or start, count and step", name);
+        return pe_fail(
+            err, PE_ERR_CONFLICT, "return",
+            "%s is for positions that are said by their step, as 0:100 or start, count and step, not "
+            "by a list",
+            name);
     }
     result_tensor(&task->result, name, made);
     return PE_OK;
