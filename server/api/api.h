@@ -31,6 +31,10 @@ extern const size_t api_common_n_fields_raw; /* with them */
 enum api_role { API_ROLE_QUERY = 1, API_ROLE_KEY };
 extern const struct pe_choice api_roles[];
 
+/* embedding_scale: the names beside a number, and how it was given. */
+extern const struct pe_choice api_embedding_scales[];
+enum pe_embedding_scale api_embedding_scale_mode(const struct pe_scale *scale, bool given);
+
 /* mask.c: the mask of attention. */
 struct api_mask {
     uint64_t given;

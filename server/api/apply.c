@@ -15,11 +15,6 @@ struct apply_request {
     int role;
 };
 
-static const struct pe_choice scales[] = {
-    {"sqrt_d_model", PE_EMBEDDING_SCALE_SQRT_D_MODEL, "the square root of the width, as Vaswani et al. do"},
-    {0},
-};
-
 static const struct pe_field fields[] = {
     {PE_FIELD(apply_request, encoding), .flags = PE_FIELD_REQUIRED, .doc = "the encoding"},
     {PE_FIELD(apply_request, embeddings), .flags = PE_FIELD_REQUIRED,
@@ -27,7 +22,7 @@ static const struct pe_field fields[] = {
      .doc = "the token embeddings; rotary: queries or keys"},
     {PE_FIELD(apply_request, positions),
      .doc = "one per token, shared by the batch or [B, T]; default 0..T-1"},
-    {PE_FIELD(apply_request, embedding_scale), .choices = scales, .def = "1",
+    {PE_FIELD(apply_request, embedding_scale), .choices = api_embedding_scales, .def = "1",
      .doc = "what the embeddings are multiplied by first: a number or sqrt_d_model"},
     {PE_FIELD(apply_request, axes), .doc = "a letter for each axis, d last: td, btd, or hwd and bhwd for "
                                            "the rows and columns of images [td, btd]; rotary also h for "
@@ -58,9 +53,7 @@ static int apply_open(struct task *task, struct pe_error *err) {
         .plan = plan,
         .embeddings = x,
         .positions = placed ? &request->positions : NULL,
-        .scale_mode = !pe_field_given(fields, &fields[FIELD_SCALE], request) ? PE_EMBEDDING_SCALE_NONE
-                      : scale->choice ? (enum pe_embedding_scale)scale->choice
-                                      : PE_EMBEDDING_SCALE_NUMBER,
+        .scale_mode = api_embedding_scale_mode(scale, pe_field_given(fields, &fields[FIELD_SCALE], request)),
         .scale = scale->number,
         .dtype = task_dtype(task),
         .axes = request->axes,

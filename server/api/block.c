@@ -46,11 +46,6 @@ static const struct pe_choice namings[] = {
     {0},
 };
 
-static const struct pe_choice scales[] = {
-    {"sqrt_d_model", PE_EMBEDDING_SCALE_SQRT_D_MODEL, "the square root of the width, as Vaswani et al. do"},
-    {0},
-};
-
 static const struct pe_choice norms[] = {
     {"pre", PE_BLOCK_NORM_PRE, "x + f(norm(x))"},
     {"post", PE_BLOCK_NORM_POST, "norm(x + f(x))"},
@@ -76,7 +71,7 @@ static const struct pe_field fields[] = {
             "and token_seed"},
     {PE_FIELD(block_request, token_ids), .shape = "[T] or [B, T]",
      .doc = "in place of embeddings: rows of the posted wte.weight, by the namings gpt2 and nanogpt"},
-    {PE_FIELD(block_request, embedding_scale), .choices = scales, .def = "1",
+    {PE_FIELD(block_request, embedding_scale), .choices = api_embedding_scales, .def = "1",
      .doc = "what embeddings or vectors of tokens are multiplied by first: a number or sqrt_d_model"},
     {PE_FIELD(block_request, token_seed), .min = 0, .max = PE_POSITION_MAX, .def = "0",
      .doc = "another seed, other vectors of tokens"},
@@ -271,9 +266,7 @@ static struct pe_block_args args_of(const struct task *task, const struct block_
         .size = sizeof(struct pe_block_args),
         .embeddings = request->embeddings,
         .token_ids = request->token_ids,
-        .scale_mode = !given(request, "embedding_scale") ? PE_EMBEDDING_SCALE_NONE
-                      : scale->choice                    ? (enum pe_embedding_scale)scale->choice
-                                                         : PE_EMBEDDING_SCALE_NUMBER,
+        .scale_mode = api_embedding_scale_mode(scale, given(request, "embedding_scale")),
         .scale = scale->number,
         .tokens = given(request, "tokens") ? request->tokens.v : NULL,
         .n_tokens = request->tokens.n,

@@ -16,6 +16,18 @@ const struct pe_choice api_roles[] = {
     {0},
 };
 
+const struct pe_choice api_embedding_scales[] = {
+    {"sqrt_d_model", PE_EMBEDDING_SCALE_SQRT_D_MODEL, "the square root of the width, as Vaswani et al. do"},
+    {0},
+};
+
+enum pe_embedding_scale api_embedding_scale_mode(const struct pe_scale *scale, bool given) {
+    if (!given) {
+        return PE_EMBEDDING_SCALE_NONE;
+    }
+    return scale->choice ? (enum pe_embedding_scale)scale->choice : PE_EMBEDDING_SCALE_NUMBER;
+}
+
 const struct pe_field api_common_fields[] = {
     {PE_FIELD(api_common, dtype), .choices = pe_dtype_choices,
      .doc = "element type of the result; default: that of the posted tensor, else float32"},
