@@ -155,7 +155,11 @@ static int plan_fill(struct pe_plan *plan, const struct pe_spec *spec, size_t da
     }
     plan->view.width = plan->row->width ? plan->row->width(params) : 0;
     atomic_init(&plan->references, 1);
-    return plan->row->plan ? plan->row->plan(&plan->view, err) : PE_OK;
+    if (!plan->row->plan) {
+        return PE_OK;
+    }
+    return plan->row->plan(&plan->view, err) ? err->code
+                                             : pe_error_poll(err); /* what was stopped is half a plan */
 }
 
 int pe_plan_open(struct pe_plan **out, const struct pe_spec *spec, struct pe_error *err) {

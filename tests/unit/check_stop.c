@@ -337,6 +337,31 @@ START_TEST(every_question_may_be_the_last) {
 }
 END_TEST
 
+/* ---- Plans --------------------------------------------------------------------------------------------- */
+
+/* Whichever question was the last: a plan that a program gets is whole. */
+START_TEST(a_plan_that_was_stopped_is_none) {
+    static float numbers[512 * 128];
+    struct pe_tensor table = {numbers, PE_DTYPE_F32, 2, {512, 128}};
+    for (size_t yes_at = 0, all = 0; yes_at <= all; yes_at++) {
+        struct counter counter = {.yes_at = yes_at};
+        const struct pe_stop stop = {count, &counter};
+        struct pe_error err = {0};
+        struct pe_arena *arena = pe_arena_open((size_t)1 << 20, NULL, &err);
+        struct pe_spec spec;
+        struct pe_plan *plan = NULL;
+        ck_assert(!pe_spec_init(arena, &spec, "deberta", &err));
+        ck_assert(!pe_spec_set_tensor(&spec, "rel_embeddings", &table, &err));
+        err.stop = &stop;
+        ck_assert_int_eq(pe_plan_open(&plan, &spec, &err), yes_at ? PE_ERR_STOPPED : PE_OK);
+        all = yes_at ? all : counter.asked;
+        ck_assert_uint_ge(all, 4);
+        pe_plan_close(plan);
+        pe_arena_close(arena);
+    }
+}
+END_TEST
+
 /* ---- Products ------------------------------------------------------------------------------------------ */
 
 /* A product of whole numbers is exact however it is cut: tiles must cover it all, each once. */
@@ -410,6 +435,7 @@ Suite *stop_suite(void) {
     TCase *tcase = tcase_create("stop");
     tcase_set_timeout(tcase, 60);
     tcase_add_loop_test(tcase, every_question_may_be_the_last, 0, PE_COUNT(cases));
+    tcase_add_test(tcase, a_plan_that_was_stopped_is_none);
     tcase_add_loop_test(tcase, products_are_cut_and_stay_whole, 0, 5);
     tcase_add_loop_test(tcase, planning_ends_when_the_call_is_stopped, 0, 6);
     suite_add_tcase(suite, tcase);
