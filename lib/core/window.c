@@ -6,6 +6,8 @@
 
 #include "core/admit.h"
 
+#define WORTH_MOST ((size_t)1 << 20) /* numbers of all heads: 8 MiB */
+
 int pe_window_read(struct pe_window *window, const struct pe_ints *sides, int64_t cls, const char *field,
                    struct pe_error *err) {
     if (sides->n != 2) {
@@ -42,7 +44,12 @@ size_t pe_window_rows(const struct pe_window *window) {
     return offsets_of(window) + 3 * window->cls;
 }
 
-static size_t apart(size_t a, size_t b) {
+size_t pe_window_worth(const struct pe_window *window, double pairs, size_t heads) {
+    size_t rows = pe_window_rows(window);
+    return pairs >= (double)rows && rows <= WORTH_MOST / heads ? rows : 0;
+}
+
+static uint32_t apart(uint32_t a, uint32_t b) {
     return a > b ? a - b : b - a;
 }
 
@@ -50,10 +57,12 @@ size_t pe_window_row(const struct pe_window *window, size_t query, size_t key) {
     if (query < window->cls || key < window->cls) {
         return offsets_of(window) + (query >= window->cls ? 1 : key >= window->cls ? 0 : 2);
     }
-    size_t q = query - window->cls, k = key - window->cls, w = window->w;
+    /* of 32 bits, whose division takes a third of the time: there are at most PE_WINDOW_MAX^2 patches */
+    uint32_t q = (uint32_t)(query - window->cls), k = (uint32_t)(key - window->cls);
+    uint32_t h = (uint32_t)window->h, w = (uint32_t)window->w;
     if (window->folded) {
         return apart(q / w, k / w) * w + apart(q % w, k % w);
     }
-    size_t down = q / w + window->h - 1 - k / w, across = q % w + w - 1 - k % w;
+    uint32_t down = q / w + h - 1 - k / w, across = q % w + w - 1 - k % w;
     return down * (2 * w - 1) + across;
 }

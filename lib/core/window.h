@@ -24,6 +24,9 @@ int pe_window_admit(const struct pe_window *window, const struct pe_positions *p
                     struct pe_error *err);
 /* Offsets of two patches: (2h-1)(2w-1), folded h*w; and with a class token three rows more. */
 size_t pe_window_rows(const struct pe_window *window);
+/* The rows again where a request has at least so many pairs for each of its heads, so that it costs less to
+ * make each row's number once; 0 where it has fewer, or where that takes much memory. */
+size_t pe_window_worth(const struct pe_window *window, double pairs, size_t heads);
 /* The row of a table by offsets for two tokens,
  *
  *     (y_q - y_k + h - 1)(2w - 1) + x_q - x_k + w - 1

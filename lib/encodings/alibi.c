@@ -88,7 +88,10 @@ static double slope_mpt(double bias_max, size_t head, size_t heads) {
 }
 
 /* The slope, which takes thousands of biases' time. */
-static void alibi_head(const struct pe_plan_view *view, size_t head, size_t heads, double *out) {
+static void alibi_head(const struct pe_plan_view *view, size_t head, size_t heads, size_t first, size_t n,
+                       double *out) {
+    (void)first; /* one number: the slope */
+    (void)n;
     const struct alibi *alibi = view->params;
     *out = (alibi->rule == RULE_MPT ? slope_mpt : slope_press)(alibi->bias_max, head, heads);
 }

@@ -44,7 +44,7 @@ struct pe_pair_row {
     double query;       /* position */
     const double *keys; /* [n] positions */
     size_t n;
-    const double *of_head; /* what `head_numbers` made; NULL without the hook */
+    const double *of_head; /* what `head_numbers` made; NULL: nothing */
 };
 
 /* What a relative encoding is asked in one request. */
@@ -76,7 +76,6 @@ struct pe_visible {
     const void *hidden;
 };
 
-#define PE_HEAD_NUMBERS    1
 #define PE_LOGITS_ROWS     64   /* queries in a block of logits, at most */
 #define PE_PRODUCTS_PER_NS 40.0 /* multiplications of large matrices, on one core of a common machine */
 
@@ -174,9 +173,12 @@ struct pe_encoding {
     /* The least and the largest key - query that `term` takes, where a query sees the key; of other pairs
      * outside of them it adds something finite. NULL: any. */
     void (*distances)(const struct pe_plan_view *view, double *least, double *most);
-    /* Numbers of a head of so many that `bias` needs, PE_HEAD_NUMBERS at most, made once for each head asked
-     * for. NULL: none. */
-    void (*head_numbers)(const struct pe_plan_view *view, size_t head, size_t heads, double *out);
+    /* Numbers of a head of so many that `bias` needs, made once for each head asked for: first .. first+n-1
+     * of them. NULL: none. */
+    void (*head_numbers)(const struct pe_plan_view *view, size_t head, size_t heads, size_t first, size_t n,
+                         double *out);
+    /* How many there are; 0: none for this request. NULL: one. */
+    size_t (*n_head_numbers)(const struct pe_plan_view *view, const struct pe_relation *relation);
     /* The biases of one query and head, in float64: out [n]. Never NaN; -infinity hides. */
     void (*bias)(const struct pe_plan_view *view, const struct pe_pair_row *row, double *out);
     /* Is it a function of key - query alone, rounded to a double? NULL: it is not. */

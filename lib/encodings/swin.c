@@ -125,11 +125,25 @@ static size_t swin_tokens(const struct pe_plan_view *view, bool keys) {
     return pe_window_tokens(view->data);
 }
 
+/* Each offset's bias, where it would otherwise be read, or drawn, for each pair. */
+static size_t swin_n_biases(const struct pe_plan_view *view, const struct pe_relation *relation) {
+    return pe_window_worth(view->data, (double)relation->queries * (double)relation->keys, relation->n_slots);
+}
+
+static void swin_biases(const struct pe_plan_view *view, size_t head, size_t heads, size_t first, size_t n,
+                        double *out) {
+    const struct pe_cells cells = cells_of(view->params);
+    (void)heads;
+    for (size_t i = 0; i < n; i++) {
+        out[i] = pe_cells_at(&cells, first + i, head);
+    }
+}
+
 static void swin_bias(const struct pe_plan_view *view, const struct pe_pair_row *row, double *out) {
     const struct pe_cells cells = cells_of(view->params);
     for (size_t j = 0; j < row->n; j++) {
         size_t offset = pe_window_row(view->data, (size_t)row->query, (size_t)row->keys[j]);
-        out[j] = pe_cells_at(&cells, offset, row->head);
+        out[j] = row->of_head ? row->of_head[offset] : pe_cells_at(&cells, offset, row->head);
     }
 }
 
@@ -162,6 +176,8 @@ const struct pe_encoding pe_swin = {
     .admit = swin_admit,
     .suits = swin_suits,
     .tokens = swin_tokens,
+    .head_numbers = swin_biases,
+    .n_head_numbers = swin_n_biases,
     .bias = swin_bias,
     .reach = swin_reach,
     .row_cost_ns = swin_cost_ns,

@@ -356,14 +356,32 @@ static size_t swin_tokens(const struct pe_plan_view *view, bool keys) {
     return pe_window_tokens(view->data);
 }
 
-static void swin_bias(const struct pe_plan_view *view, const struct pe_pair_row *row, double *out) {
+/* Each offset's bias, where a seed would otherwise be asked for each pair. */
+static size_t swin_n_biases(const struct pe_plan_view *view, const struct pe_relation *relation) {
+    double pairs = (double)relation->queries * (double)relation->keys;
+    return pe_window_worth(view->data, pairs, relation->n_slots);
+}
+
+static double bias_at(const struct pe_plan_view *view, size_t offset, size_t head) {
     const struct swin_v2 *swin = view->params;
     const struct plan *plan = view->data;
     const struct pe_cells cells = {.seed = swin->seed, .std = swin->std};
+    return plan->heads ? plan->values[offset * plan->heads + head]
+                       : bias_of(swin, pe_cells_at(&cells, offset, head));
+}
+
+static void swin_biases(const struct pe_plan_view *view, size_t head, size_t heads, size_t first, size_t n,
+                        double *out) {
+    (void)heads;
+    for (size_t i = 0; i < n; i++) {
+        out[i] = bias_at(view, first + i, head);
+    }
+}
+
+static void swin_bias(const struct pe_plan_view *view, const struct pe_pair_row *row, double *out) {
     for (size_t j = 0; j < row->n; j++) {
-        size_t offset = pe_window_row(&plan->window, (size_t)row->query, (size_t)row->keys[j]);
-        out[j] = plan->heads ? plan->values[offset * plan->heads + row->head]
-                             : bias_of(swin, pe_cells_at(&cells, offset, row->head));
+        size_t offset = pe_window_row(view->data, (size_t)row->query, (size_t)row->keys[j]);
+        out[j] = row->of_head ? row->of_head[offset] : bias_at(view, offset, row->head);
     }
 }
 
@@ -414,6 +432,8 @@ const struct pe_encoding pe_swin_v2 = {
     .admit = swin_admit,
     .suits = swin_suits,
     .tokens = swin_tokens,
+    .head_numbers = swin_biases,
+    .n_head_numbers = swin_n_biases,
     .bias = swin_bias,
     .reach = swin_reach,
     .cosine = swin_cosine,

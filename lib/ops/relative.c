@@ -11,10 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-#define CHUNK    256  /* biases made at a time, on the stack */
-#define CHUNK_NS 1e6  /* and so long it may take, as whoever waits for the end is asked between two */
-#define BIAS_NS  20.0 /* one takes, where the encoding does not say */
-#define ADD_NS   1.0  /* to add it */
+#define CHUNK     256  /* biases made at a time, on the stack */
+#define CHUNK_NS  1e6  /* and so long it may take, as whoever waits for the end is asked between two */
+#define BIAS_NS   20.0 /* one takes, where the encoding does not say */
+#define ADD_NS    1.0  /* to add it */
+#define HEAD_STEP ((size_t)4096) /* numbers of a head between two questions whether to stop */
 #define TILE_KEYS                                                                                            \
     512 /* of PE_LOGITS_ROWS queries, whose biases by distance are made together, on the stack */
 
@@ -211,13 +212,19 @@ double pe_relative_cost_ns(const struct pe_relative *relative, size_t tile_keys)
 }
 
 static int heads_make(struct pe_arena *arena, struct pe_relative *relative, struct pe_error *err) {
+    const struct pe_encoding *row = relative->row;
     const struct pe_relation *relation = &relative->relation;
-    double *out = pe_arena_array(arena, relation->n_slots, PE_HEAD_NUMBERS * sizeof *out, err);
-    for (size_t h = 0; out && h < relation->n_slots && !pe_error_poll(err); h++) {
-        relative->row->head_numbers(relative->view, pe_relation_head(relation, h), relation->heads,
-                                    out + h * PE_HEAD_NUMBERS);
+    size_t n = row->n_head_numbers ? row->n_head_numbers(relative->view, relation) : 1;
+    double *out = n ? pe_arena_array(arena, relation->n_slots, n * sizeof *out, err) : NULL;
+    for (size_t h = 0; out && h < relation->n_slots; h++) {
+        size_t head = pe_relation_head(relation, h);
+        for (size_t first = 0, step; first < n && !pe_error_poll(err); first += step) {
+            step = n - first < HEAD_STEP ? n - first : HEAD_STEP;
+            row->head_numbers(relative->view, head, relation->heads, first, step, out + h * n + first);
+        }
     }
     relative->of_heads = out;
+    relative->n_of_head = n;
     return err->code;
 }
 
@@ -270,7 +277,7 @@ static struct pe_pair_row row_of(const struct piece *piece, size_t t) {
         .query = relation->query_positions[tile->b * relative->query_batch + tile->first_query + t],
         .keys = relation->key_positions + tile->b * relative->key_batch + piece->first,
         .n = piece->n,
-        .of_head = relative->of_heads ? relative->of_heads + tile->h * PE_HEAD_NUMBERS : NULL,
+        .of_head = relative->of_heads ? relative->of_heads + tile->h * relative->n_of_head : NULL,
     };
 }
 

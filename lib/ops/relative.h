@@ -16,8 +16,9 @@ struct pe_relative {
     struct pe_relation relation;
     enum pe_dtype real;
     size_t query_batch, key_batch; /* positions from one sequence to the next; 0 = shared */
-    const double *of_heads;        /* [n_slots, PE_HEAD_NUMBERS], or NULL */
-    const void *shared;            /* what its blocks share; NULL: nothing */
+    const double *of_heads;        /* [n_slots, n_of_head], or NULL */
+    size_t n_of_head;
+    const void *shared; /* what its blocks share; NULL: nothing */
     size_t scratch_bytes;
     bool stepped;   /* biases are of distances, and these go in steps */
     double step;    /* from key to key */

@@ -112,6 +112,7 @@
     X(softmax)            \
     X(source)             \
     X(stop)               \
+    X(swin)               \
     X(t5)                 \
     X(tables)             \
     X(tcp)                \
