@@ -306,7 +306,7 @@ static int finish_op(struct call *call) {
     bool binary = call->route_name == call->route.post && task->op->tensors; /* it returns some, too */
     const struct format *body = binary ? call->body.format : NULL;
     call->format = format_choose(task->common.format, call->head.accept, body, &call->err);
-    call_room_open(&call->room, call, task, call->format);
+    call_room_open(&call->room, call, call->format);
     if (!call->format || task_open(task, &call->err) || plan_reply(call) || call_tag_request(call)) {
         return call->err.code;
     }

@@ -66,7 +66,7 @@ static int entry_plan(struct call *call, struct call_entry *entry, struct pe_err
         return pe_fail(err, SERVER_NOT_ACCEPTABLE, "format", "the replies of a batch are JSON");
     }
     const struct format *json = format_at(FORMAT_JSON);
-    call_room_open(&entry->room, call, task, json);
+    call_room_open(&entry->room, call, json);
     if (task_open(task, err) || format_check(json, &task->result, err) ||
         source_open(&entry->source, call->arena, json, &task->result, task->common.flat, err)) {
         return err->code;

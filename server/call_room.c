@@ -2,9 +2,8 @@
  *
  * Room for a reply: reply_bytes, of all entries of a batch together. How long a reply may be is known when all of
  * it is declared; but its tensors are asked about before an operation takes memory for them, so that a request
- * whose reply is too large is told so and takes nothing from others. What is counted then is at most what the
- * tensors take in the reply's format: names and shapes come later, and what is made in float64 may be sent in
- * the type that was asked for.
+ * whose reply is too large is told so and takes nothing from others. What is counted then is what the tensors
+ * take in the reply's format; names and shapes come later.
  */
 #include "call_state.h"
 
@@ -29,12 +28,7 @@ int call_room_check(const struct call *call, const struct format *format, uint64
 
 static int room_ask(void *context, const struct pe_tensor *shape, struct pe_error *err) {
     struct call_room *room = context;
-    struct pe_tensor sent = *shape;
-    enum pe_dtype asked = task_dtype(room->task);
-    if (pe_dtype_size(asked) < pe_dtype_size(sent.dtype)) {
-        sent.dtype = asked;
-    }
-    uint64_t bytes = source_tensor_bound(room->format, &sent);
+    uint64_t bytes = source_tensor_bound(room->format, shape);
     uint64_t bound = bytes > UINT64_MAX - room->bound ? UINT64_MAX : room->bound + bytes;
     if (room->format->many) { /* else there is one tensor, or the format is refused by its name */
         room->bound = bound;
@@ -42,9 +36,8 @@ static int room_ask(void *context, const struct pe_tensor *shape, struct pe_erro
     return call_room_check(room->call, room->format, bound, err);
 }
 
-void call_room_open(struct call_room *room, const struct call *call, const struct task *task,
-                    const struct format *format) {
-    *room = (struct call_room){.call = call, .task = task, .format = format, .bound = call->bound};
+void call_room_open(struct call_room *room, const struct call *call, const struct format *format) {
+    *room = (struct call_room){.call = call, .format = format, .bound = call->bound};
     const struct pe_result_rule rule = {.allowed = room_ask, .context = room};
     pe_arena_rule_results(call->arena, &rule);
 }

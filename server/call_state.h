@@ -33,7 +33,6 @@ struct call_body {
 /* What results of a task are asked for as they are opened: call_room.c. */
 struct call_room {
     const struct call *call;
-    const struct task *task;
     const struct format *format; /* of the reply */
     uint64_t bound;              /* bytes of what was asked about so far, and of a batch's entries before */
 };
@@ -98,9 +97,8 @@ void call_add_header(struct call *call, const char *name, const char *value);
 /* PE_ERR_LIMIT where a reply of so many bytes in this format, or with a batch's entries before, is too long. */
 int call_room_check(const struct call *call, const struct format *format, uint64_t bound,
                     struct pe_error *err);
-/* Has results of the task checked before there is memory for them. */
-void call_room_open(struct call_room *room, const struct call *call, const struct task *task,
-                    const struct format *format);
+/* Has results that are opened from now on checked before there is memory for them. */
+void call_room_open(struct call_room *room, const struct call *call, const struct format *format);
 /* call_body.c */
 int call_body_open(struct call *call);
 int call_body_feed(struct call *call, const void *bytes, size_t n);

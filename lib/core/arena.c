@@ -9,7 +9,7 @@
  * byte counted as one, a request of many could take 64 times its limit. The last piece is the exception: it
  * may fill the limit to the byte.
  */
-#include "core/results.h"
+#include "posenc.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -170,6 +170,10 @@ PE_API int pe_tensor_load(const struct pe_tensor *tensor, double *out, struct pe
 /* out becomes an ARENA tensor of that shape, elements not cleared. */
 PE_API int pe_tensor_alloc(struct pe_arena *arena, struct pe_tensor *out, enum pe_dtype dtype, int rank,
                            const size_t *dim, struct pe_error *err) PE_CHECKED;
+/* Asks the arena's rule whether a result of this shape may be made. Once for each, before memory is taken for
+ * the first: a request that is refused has then taken nothing from others. */
+PE_API int pe_result_ask(struct pe_arena *arena, enum pe_dtype dtype, int rank, const size_t *dim,
+                         struct pe_error *err) PE_CHECKED;
 /* out views `in` when it has that dtype already, else an ARENA copy converted with one rounding.
  * A finite element that becomes infinite is PE_ERR_RANGE at its index. */
 PE_API int pe_tensor_convert(struct pe_arena *arena, struct pe_tensor *out, const struct pe_tensor *in,

@@ -15,7 +15,6 @@
  * Overflow is settled before the work starts. The largest |x*scale| is known, and an encoding can tell
  * whether its vectors stay below what is left up to infinity. Only where they may not is each sum looked at.
  */
-#include "core/results.h"
 #include "core/dtype.h"
 #include "kernels/vector.h"
 #include "ops/operand.h"

@@ -15,7 +15,6 @@
  */
 #include "ops/attention.h"
 
-#include "core/results.h"
 #include "ops/operand.h"
 
 #define BLOCK_ITEMS ((size_t)1 << 18) /* of weights: 1 MiB as float32 */

@@ -4,7 +4,6 @@
  * Each number is made in float64 and rounded once. The rows are independent, so the same call fills a block
  * of a stream or a part of a tensor, with the same bits.
  */
-#include "core/results.h"
 #include "core/stop.h"
 #include "kernels/vector.h"
 #include "ops/operand.h"

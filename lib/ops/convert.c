@@ -13,8 +13,6 @@
  */
 #include "ops/operand.h"
 
-#include "core/results.h"
-
 #include <string.h>
 
 #define PART_BYTES ((size_t)256 << 10) /* moved in one part */

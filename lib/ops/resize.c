@@ -12,7 +12,6 @@
 #include "ops/operand.h"
 
 #include "core/dtype.h"
-#include "core/results.h"
 #include "kernels/resample.h"
 
 #include <float.h>

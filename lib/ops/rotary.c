@@ -9,7 +9,6 @@
  */
 #include "ops/operand.h"
 
-#include "core/results.h"
 #include "core/stop.h"
 
 #include <string.h>

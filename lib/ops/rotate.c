@@ -14,7 +14,6 @@
 #include "ops/rotate.h"
 
 #include "core/dtype.h"
-#include "core/results.h"
 #include "core/stop.h"
 #include "kernels/rotate.h"
 #include "kernels/vector.h"

@@ -12,7 +12,6 @@
  *
  * Sums are in an order of their own and not a BLAS's, so that a GET has the same bits everywhere.
  */
-#include "core/results.h"
 #include "core/cells.h"
 #include "core/stop.h"
 #include "kernels/vector.h"

@@ -69,13 +69,16 @@ static int positions_open(struct task *task, struct pe_error *err) {
     size_t dim[3];
     int rank = task_positions_shape(positions, dim);
     struct pe_tensor doubles, out;
+    enum pe_dtype dtype = task->common.dtype ? (enum pe_dtype)task->common.dtype : PE_DTYPE_F64;
+    if (pe_result_ask(task->arena, dtype, rank, dim, err)) {
+        return err->code;
+    }
     if (pe_tensor_alloc(task->arena, &doubles, PE_DTYPE_F64, rank, dim, err)) {
         return pe_error_at(err, "positions");
     }
     if (pe_positions_fill(positions, doubles.data, err)) {
         return err->code;
     }
-    enum pe_dtype dtype = task->common.dtype ? (enum pe_dtype)task->common.dtype : PE_DTYPE_F64;
     if (pe_tensor_convert(task->arena, &out, &doubles, dtype, err)) {
         return pe_error_at(err, "positions");
     }

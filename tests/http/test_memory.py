@@ -214,6 +214,7 @@ def beyond_the_reply():
     yield "/v1/attention?type=shaw&clip=64&seed=1&heads=16&format=npy", SAFETENSORS, one_head(1100)
     yield "/v1/apply?type=sinusoidal", NPY, embeddings
     yield "/v1/apply?type=rope&layout=halves", NPY, embeddings
+    yield "/v1/positions?format=raw", JSON, document(positions="0:2200000")
     yield "/v1/similarity", JSON, document(encoding={"type": "sinusoidal", "d_model": 8}, positions="0:2200")
     yield "/v1/convert?resize.to_rows=1024&resize.kernel=linear", NPY, table
     yield "/v1/convert?from=halves&to=interleaved&head_dim=64&heads=10&kv_heads=10&of=q", NPY, embeddings

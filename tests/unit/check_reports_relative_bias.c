@@ -162,7 +162,8 @@ START_TEST(model_connect_667_far_biases_are_not_rounded) {
 }
 END_TEST
 
-/* Indices of 32 bits went over in 32 heads of 8192 by 8192: the last rows are made without the others. */
+/* Indices of 32 bits went over in 32 heads of 8192 by 8192, the last of which is 2^31 - 1; that of 128 heads is over
+ * 2^32, too. The last rows are made without the others. */
 START_TEST(pytorch_107959_beyond_two_thousand_million) {
     struct pe_error err = {0};
     struct pe_arena *arena = pe_arena_open((size_t)64 << 20, NULL, &err);
@@ -170,7 +171,7 @@ START_TEST(pytorch_107959_beyond_two_thousand_million) {
     struct pe_plan *plan = NULL;
     struct pe_positions positions;
     const struct pe_bias_rows *rows;
-    const size_t heads = 32, n = 8192;
+    const size_t heads = 128, n = 8192;
     float *row = (float *)(void *)report_doubles(n);
     ck_assert(!pe_spec_init(arena, &spec, "alibi", &err) && !pe_plan_open(&plan, &spec, &err) &&
               !pe_positions_steps(&positions, 0, 1, n, &err));
