@@ -116,6 +116,44 @@ START_TEST(as_defined_pair_by_pair) {
 }
 END_TEST
 
+static void weights_of(const struct pe_plan *plan, const struct pe_tensor *x, const struct pe_tensor *head,
+                       struct pe_attention_result *result) {
+    struct pe_error err = {0};
+    struct pe_work work;
+    const struct pe_attention_args args = {
+        .size = sizeof args, .plan = plan, .q = x, .k = x, .heads = 2, .head_index = head};
+    ck_assert_msg(!pe_attention_open(arena, &work, result, &args, &err), "%s: %s", err.path, err.text);
+    ck_assert(pe_work_run(&work));
+}
+
+/* The last head alone takes its own columns of a matrix that is of the arithmetic's type already: by turning, and
+ * with rows for all distances. */
+START_TEST(a_head_takes_its_own_columns) {
+    enum { D = 5 };
+    const size_t T = _i ? 12 : 9;
+    struct pe_error err = {0};
+    struct pe_spec spec;
+    struct pe_plan *plan;
+    double index = 1;
+    relative_spec(arena, &spec, "transformer_xl", (const char *const[]){NULL});
+    give(&spec, "w_r", relative_tensor(arena, PE_DTYPE_F64, 2, (const size_t[]){D_MODEL, 2 * D}));
+    ck_assert(!pe_plan_open(&plan, &spec, &err));
+    const struct pe_tensor *both = relative_tensor(arena, PE_DTYPE_F64, 3, (const size_t[]){2, T, D}),
+                           head = {&index, PE_DTYPE_F64, 1, {1}};
+    struct pe_tensor last = *both;
+    struct pe_attention_result whole, some;
+    last.dim[0] = 1;
+    last.data = (double *)both->data + T * D;
+    weights_of(plan, both, NULL, &whole);
+    weights_of(plan, &last, &head, &some);
+    for (size_t i = 0; i < T * T; i++) {
+        ck_assert_double_eq_tol(((const double *)some.weights.data)[i],
+                                ((const double *)whole.weights.data)[T * T + i], 1e-14);
+    }
+    pe_plan_close(plan);
+}
+END_TEST
+
 /* Far from zero as near it: sines of distances, not of rounded angles; where rows of all distances are made, as
  * heads are narrow, and where queries are turned. */
 START_TEST(only_the_distance_counts) {
@@ -260,6 +298,7 @@ Suite *transformer_xl_suite(void) {
     suite_add_tcase(suite, numbers);
     tcase_add_checked_fixture(numbers, setup, teardown);
     tcase_add_loop_test(numbers, as_defined_pair_by_pair, 0, (int)PE_COUNT(cases) * PLACES_COUNT);
+    tcase_add_loop_test(numbers, a_head_takes_its_own_columns, 0, 2);
     tcase_add_loop_test(numbers, only_the_distance_counts, 0, 2);
     suite_add_tcase(suite, asked);
     tcase_add_checked_fixture(asked, ground_setup, ground_teardown);

@@ -80,7 +80,7 @@ static double place(enum relative_places places, size_t b, size_t t, size_t leng
     case PLACES_FAR:
         return 0x1p52 + at;
     case PLACES_REAL:
-        return at * 0.75 - 3;
+        return at * 0.75 - 3 + 0.3 * (double)b;
     default:
         return at;
     }

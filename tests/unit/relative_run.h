@@ -18,7 +18,7 @@ enum relative_places {
     PLACES_FALLING,   /* backwards */
     PLACES_DOCUMENTS, /* starting over every 40 tokens */
     PLACES_FAR,       /* around 2^52 */
-    PLACES_REAL,      /* with fractions */
+    PLACES_REAL,      /* with fractions, others in each sequence */
     PLACES_COUNT
 };
 
