@@ -508,11 +508,9 @@ int pe_fields_check(const struct pe_field *fields, size_t n, const void *base, s
     for (size_t i = 0; i < n; i++) {
         const struct pe_field *row = &fields[i];
         if ((row->flags & PE_FIELD_REQUIRED) && !pe_field_given(fields, row, base)) {
-            char names[240];
-            bool named = row->kind == PE_KIND_CHOICE;
-            return pe_fail(err, PE_ERR_MISSING, row->name, "is required: %s%s", named ? "one of " : "",
-                           named ? pe_choices_names(row->choices, names, sizeof names)
-                                 : kind_words[row->kind]);
+            char words[WORDS_ROOM];
+            return pe_fail(err, PE_ERR_MISSING, row->name, "is required: %s",
+                           pe_field_words(row, words, sizeof words));
         }
         const void *object = row->kind == PE_KIND_OBJECT ? *object_of(row, base) : NULL;
         if (object && pe_fields_check(row->fields, row->n_fields, object, err)) {

@@ -47,9 +47,10 @@ static int family_fail(const struct pe_config_item *item, struct pe_error *err) 
     char path[ROPE_CONFIG_PATH], names[340];
     snprintf(path, sizeof path, "hf_config.%s", item->key);
     pe_rope_family_names(item->text, names, sizeof names);
-    return pe_fail(err, PE_ERR_UNKNOWN_NAME, path,
-                   "\"%.40s\" is not known: say head_dim, base, layout and scaling instead%s%s", item->text,
-                   *names ? ", or one of " : "", names);
+    return pe_fail(
+        err, PE_ERR_UNKNOWN_NAME, path,
+        "\"%.40s\" is no rotary model known here: say head_dim, base, layout and scaling instead%s%s",
+        item->text, *names ? ", or one of " : "", names);
 }
 
 /* Positions in another way than by turning. */

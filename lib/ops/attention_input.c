@@ -197,7 +197,7 @@ static int head_index_check(const struct pe_reader *r, struct pe_error *err) {
     if (!r->args->heads) {
         return pe_fail(err, PE_ERR_MISSING, "heads", "is missing: how many the model has, of head_index");
     }
-    if (!r->relative || !r->args->q) {
+    if (!r->relative || (r->args->embeddings && !r->args->q)) {
         return pe_fail(err, PE_ERR_CONFLICT, "head_index",
                        r->relative ? "is for posted q and k: embeddings make all heads"
                                    : "says which heads of a relative encoding these are, and there is none");

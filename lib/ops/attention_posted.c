@@ -59,7 +59,8 @@ static int posted_check(const struct pe_attention_args *args, unsigned outputs, 
 static int heads_check(const struct pe_reader *r, struct pe_error *err) {
     size_t heads = r->a->heads, key_heads = r->a->key_heads;
     if (!r->args->head_index && r->args->heads && r->args->heads != heads) {
-        return pe_fail(err, PE_ERR_CONFLICT, "heads", "is %zu but q has H = %zu", r->args->heads, heads);
+        return pe_fail(err, PE_ERR_CONFLICT, "heads", "is %zu but q has H = %zu%s", r->args->heads, heads,
+                       r->relative ? ": head_index says which of the model's heads these are" : "");
     }
     if (heads % key_heads) {
         return pe_fail(err, PE_ERR_SHAPE, "k", "has H = %zu, which does not divide the H = %zu of q",

@@ -69,8 +69,10 @@ static int encoding_named(struct bind *bind, struct pe_spec *spec, const char *n
         snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
                  presets_at(bind->service->presets, i)->name);
     }
-    return pe_fail(err, PE_ERR_UNKNOWN_NAME, "",
-                   "\"%.60s\" is not a type, a loaded table or a preset; the presets are %s", name, names);
+    return pe_fail(
+        err, PE_ERR_UNKNOWN_NAME, "",
+        "\"%.60s\" is not a type, a loaded table or a preset; the presets (GET /v1/presets) are %s", name,
+        names);
 }
 
 int bind_spec_value(struct bind *bind, struct pe_spec *spec, const json_t *value, const char *path,

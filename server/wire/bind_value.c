@@ -461,6 +461,18 @@ int bind_unknown_member(const char *key, const char *names, struct pe_error *err
     return pe_fail(err, PE_ERR_UNKNOWN_FIELD, label, "unknown field; there are %s", names);
 }
 
+static int unknown_of(const struct bind_target *targets, size_t n_targets, const char *key,
+                      struct pe_error *err) {
+    char names[680];
+    size_t used = 0;
+    for (size_t i = 0; i < n_targets && used + 2 < sizeof names; i++) {
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s", used ? ", " : "");
+        pe_fields_names(targets[i].fields, targets[i].n, names + used, sizeof names - used);
+        used += strlen(names + used);
+    }
+    return bind_unknown_member(key, names, err);
+}
+
 int bind_members(struct bind *bind, const struct bind_target *targets, size_t n_targets, const json_t *object,
                  const char *path, const char *skip, struct pe_error *err) {
     const char *key;
@@ -475,10 +487,9 @@ int bind_members(struct bind *bind, const struct bind_target *targets, size_t n_
             target = &targets[i];
             row = pe_field_find(target->fields, target->n, key);
         }
-        char inner[LIFT_MAX_PATH + 1], names[480];
+        char inner[LIFT_MAX_PATH + 1];
         if (!row) {
-            return bind_unknown_member(
-                key, pe_fields_names(targets[0].fields, targets[0].n, names, sizeof names), err);
+            return unknown_of(targets, n_targets, key, err);
         }
         if (bind_value(bind, target, row, value, path_join(inner, sizeof inner, path, key), err)) {
             return err->code;

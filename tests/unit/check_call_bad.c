@@ -24,6 +24,8 @@ struct row {
 #define SIN4      "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":4},"
 
 static const struct row queries[] = {
+    {"GET /v1/head?type=sinusoidal&d_model=4", NULL, 400, "missing", "goal",
+     "is required: an object with attend, first, or the word first"},
     {GET, NULL, 400, "missing", "encoding",
      "is required: an object with a type, or the name of a preset, table or type"},
     {GET "type=sinusoidal&d_model=4", NULL, 400, "missing", "positions",
@@ -33,7 +35,7 @@ static const struct row queries[] = {
     {GET "type=nope&positions=0:4", NULL, 400, "unknown_name", "encoding.type",
      "must be one of {types}, got \"nope\""},
     {GET "encoding=nope&positions=0:4", NULL, 400, "unknown_name", "encoding",
-     "\"nope\" is not a type, a loaded table or a preset; the presets are {presets}"},
+     "\"nope\" is not a type, a loaded table or a preset; the presets (GET /v1/presets) are {presets}"},
     {GET "encoding=%7B%22type%22:%22none%22%7D&positions=0:4", NULL, 400, "type", "encoding",
      "must be a name here; in a query the members of an object are parameters: "
      "type=rope&layout=halves&scaling.factor=2"},
@@ -185,7 +187,7 @@ static const struct row bodies[] = {
     {APPLY, "{\"encoding\":{\"type\":\"sinusoidal\",\"nope\":1},\"embeddings\":[[1,2]]}", 400,
      "unknown_field", "encoding.nope", "unknown field; there are {fields of sinusoidal}"},
     {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"extra\":1}", 400, "unknown_field", "extra",
-     "unknown field; there are {fields of apply}"},
+     "unknown field; there are {fields of apply}, {common}"},
     {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"\":1}", 400, "unknown_field", "[\"\"]", NULL},
     {APPLY, "{\"encoding\":\"none\",\"embeddings\":[[1,2]],\"a.b\":1}", 400, "unknown_field", "[\"a.b\"]",
      NULL},

@@ -24,7 +24,7 @@ static const struct wrong {
     {"{\"model_type\":\"llava\",\"text_config\":{\"model_type\":[]}}", "{}", TYPE,
      AT "text_config.model_type", "must be a string"},
     {"{\"model_type\":\"t5\"}", "{}", "unknown_name", AT "model_type",
-     "\"t5\" is not known: say head_dim, base, layout and scaling instead"},
+     "\"t5\" is no rotary model known here: say head_dim, base, layout and scaling instead"},
     /* layers */
     {"{" GEMMA3 "}", "{}", MISSING, "encoding.layer_type",
      "is missing, the layers of this model differ: full_attention or sliding_attention"},
