@@ -130,6 +130,7 @@ run() { # STAGE
 }
 
 [ $# -gt 0 ] || set -- unit exact http unit-asan fuzz http-asan unit-tsan http-tsan unit-portable cov
+echo "stages: $* (each says nothing before its end; until then see build/log/STAGE.log)"
 for stage in "$@"; do
     if ! declare -F "stage_$stage" >/dev/null; then
         echo "no stage \"$stage\"; there are $(declare -F | sed -n 's/.* stage_//p' | tr '\n' ' ')" >&2

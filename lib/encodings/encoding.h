@@ -203,7 +203,7 @@ struct pe_encoding {
     /* A rough cost of what `term` and `mix` do for one pair, on one core, in float32; a product of vectors of
      * width d takes d / PE_PRODUCTS_PER_NS. NULL: such a product's. */
     double (*pair_cost_ns)(const struct pe_plan_view *view, const struct pe_relation *relation);
-    /* No |bias| or |term| is larger, but -infinity. */
+    /* No |bias| or |term| is larger, but -infinity. With the hooks `bias` and `term`. */
     double (*reach)(const struct pe_plan_view *view, const struct pe_relation *relation);
     /* No |number| that `mix` adds for weights whose sum is 1 is larger. With the hook `mix`. */
     double (*mix_reach)(const struct pe_plan_view *view);

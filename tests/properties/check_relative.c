@@ -245,6 +245,12 @@ static void bias_is_the_position(int which) {
                      row->tokens && row->tokens(pe_plan_view(plan), false) ? PE_OK : PE_ERR_MISSING);
 }
 
+/* What adds to the logits says how much at most, or its results are not checked against overflow. */
+static double reach_of(const struct pe_encoding *of, const struct pe_relation *relation) {
+    ck_assert_msg(of->reach, "%s: with the hooks bias and term goes the hook reach", name);
+    return of->reach(pe_plan_view(plan), relation);
+}
+
 /* The checks against overflow stand on it. */
 static void no_term_is_beyond_its_reach(int which) {
     setup_open(which);
@@ -272,7 +278,7 @@ static void no_term_is_beyond_its_reach(int which) {
     for (size_t i = 0; i < H * T * T; i++) {
         largest = fmax(largest, fabs(((const double *)got.position.data)[i]));
     }
-    double reach = row->reach(pe_plan_view(plan), &relation);
+    double reach = reach_of(row, &relation);
     ck_assert_msg(largest <= reach * (1 + 1e-12), "%s: %.17g is beyond %.17g", name, largest, reach);
 }
 
@@ -308,7 +314,7 @@ static void no_bias_is_beyond_its_reach(int which) {
             continue;
         }
         ck_assert(pe_work_run(&work));
-        double reach = row->reach(pe_plan_view(plan), &relation);
+        double reach = reach_of(row, &relation);
         for (size_t h = 0; h < H; h++) {
             double b = ((const double *)bias.data)[h];
             ck_assert_msg(fabs(b) <= reach * (1 + 1e-12), "%s: %.17g at %.17g, %.17g is beyond %.17g", name,

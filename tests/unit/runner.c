@@ -51,7 +51,7 @@ int main(int argc, char **argv) {
     }
     for (int i = 1; i < argc; i++) {
         if (!known(argv[i])) {
-            fprintf(stderr, "no suite is named \"%s\"\n", argv[i]);
+            fprintf(stderr, "no suite is named \"%s\"; `%s --list` names them\n", argv[i], argv[0]);
             return 1;
         }
     }
