@@ -218,7 +218,7 @@ struct pe_fact {
 /* Returns their number, never above PE_MAX_FACTS; those that there is room for are written. */
 PE_API size_t pe_plan_facts(const struct pe_plan *plan, struct pe_fact *facts, size_t room);
 
-/* The three operations below take a struct of arguments: clear it, set size = sizeof of the struct, then the
+/* The operations below take a struct of arguments: clear it, set size = sizeof of the struct, then the
  * members that matter. NULL and zero mean the default. A posted tensor with NaN or an infinity is
  * PE_ERR_NONFINITE at its index, one whose numbers are so large that a result could overflow is PE_ERR_RANGE.
  * Results are ARENA tensors. */

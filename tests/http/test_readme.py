@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from _daemon import Daemon  # noqa: E402
 
 README = pathlib.Path(__file__).parents[2] / "README.md"
-EXAMPLES = 23
+EXAMPLES = 24
 FILES = {"y.npy": (0.5, 0, 2, 1.25, 1.841471, 0.5403023, -0.49000016, 4.99995),
          "q_rot.npy": (1, 2, 3, 4, -1.9841106, 1.9599006, 2.4623778, 4.0197997)}  # published: -1.984111, 1.959901 ...
 STREAM_BYTES = 2048000128  # 1,000,000 x 512 float32 and an npy header of 128 bytes
