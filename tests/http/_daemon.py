@@ -45,6 +45,7 @@ class Daemon:
                                         stdin=subprocess.DEVNULL, env=self.environment())
         self.lines, self.log = [], []  # standard error: as text, and what of it is JSON
         self.new_line = threading.Condition()
+        self.read_up_to = 0  # marks in the log so far
         self.reader = threading.Thread(target=self._read_log, daemon=True)
         self.reader.start()
         try:
@@ -94,9 +95,15 @@ class Daemon:
                 self.new_line.wait(left)
 
     def requests(self, target=None):
-        """The log's entries of finished requests."""
+        """The log's entries of all requests finished so far: one more follows them, and is waited for."""
+        if self.process.poll() is None:  # else stop() has waited for the end of the log
+            self.read_up_to += 1
+            mark = f"/read-up-to/{self.read_up_to}"
+            self.get(mark)
+            self.wait_log(lambda entry: entry.get("target") == mark, 60)
         with self.new_line:
-            return [e for e in self.log if e.get("msg") == "request" and (target is None or e["target"] == target)]
+            return [e for e in self.log if e.get("msg") == "request" and not e["target"].startswith("/read-up-to/")
+                    and (target is None or e["target"] == target)]
 
     # ---- talking
 
