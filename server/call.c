@@ -149,7 +149,8 @@ static int find_route(struct call *call) {
         return call->err.code;
     }
     if (!routes_find(path, &call->route, &call->argument) || (call->head.admin && !call->route.admin)) {
-        return pe_fail(&call->err, SERVER_NOT_FOUND, "path", "there is no \"%.100s\"", path);
+        return pe_fail(&call->err, SERVER_NOT_FOUND, "path", "there is no \"%.100s\"%s", path,
+                       call->head.admin ? "" : "; GET / lists what there is");
     }
     return choose_method(call);
 }

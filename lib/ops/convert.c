@@ -157,7 +157,7 @@ static int args_check(struct pe_convert_args *args, struct pe_error *err) {
         return err->code;
     }
     if (args->head_dim == 0) {
-        return pe_fail(err, PE_ERR_MISSING, "head_dim", "is missing");
+        return pe_fail(err, PE_ERR_MISSING, "head_dim", "is missing: the width of a head");
     }
     if (args->rotary_dim % 2) {
         return pe_fail(err, PE_ERR_RANGE, args->rotary_dim == args->head_dim ? "head_dim" : "rotary_dim",

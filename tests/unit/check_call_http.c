@@ -38,6 +38,9 @@ START_TEST(unknown_paths) {
         ck_assert_str_eq(call_route_name(try.call), "unmatched");
         call_try_close(&try);
     }
+    struct call_try nope = {.request = "GET /nope"};
+    expect(&nope, 404, "not_found", "path", "there is no \"/nope\"; GET / lists what there is");
+    call_try_close(&nope);
     struct call_try type = {.request = "GET /v1/encodings/nope"};
     expect(&type, 404, "not_found", "path", "there is no type of encoding \"nope\"");
     call_try_close(&type);

@@ -254,7 +254,7 @@ START_TEST(errors_name_the_field) {
         {{.to = 1, .head_dim = 4}, PE_ERR_MISSING, "from", "is missing: halves or interleaved"},
         {{.from = 1, .head_dim = 4}, PE_ERR_MISSING, "to", "is missing"},
         {{.from = (enum pe_rotary_layout)3, .to = 1}, PE_ERR_CHOICE, "from", "got 3"},
-        {{.from = 1, .to = 2}, PE_ERR_MISSING, "head_dim", "is missing"},
+        {{.from = 1, .to = 2}, PE_ERR_MISSING, "head_dim", "is missing: the width of a head"},
         {{.from = 1, .to = 2, .head_dim = 7}, PE_ERR_RANGE, "head_dim", "is 7, must be even"},
         {{.from = 1, .to = 2, .head_dim = 8, .rotary_dim = 5},
          PE_ERR_RANGE,
