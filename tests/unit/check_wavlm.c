@@ -120,6 +120,16 @@ START_TEST(gates_at_their_ends) {
 }
 END_TEST
 
+/* Biases of all distances are not made for a few keys that are far apart: these would be 8 TB. */
+START_TEST(far_keys_take_no_memory) {
+    report_expect(POST,
+                  FOUR TABLE WEIGHT BIAS ",\"gate_const\":[7]},\"q\":[[-1e6,0]],\"k\":[[0,0],[0,0],[0,0]],"
+                                         "\"query_positions\":[1],\"key_positions\":[0,1,1000000000000],"
+                                         "\"return\":[\"position\"]}",
+                  "position", REPORT_SHAPE(1, 3), 0, REPORT_VALUES(4, 2, 8));
+}
+END_TEST
+
 Suite *wavlm_suite(void) {
     Suite *suite = suite_create("wavlm");
     TCase *tests = tcase_create("wavlm");
@@ -128,5 +138,6 @@ Suite *wavlm_suite(void) {
     tcase_add_loop_test(tests, wrong_ones_are_refused, 0, PE_COUNT(bad));
     tcase_add_test(tests, the_width_is_that_of_queries);
     tcase_add_test(tests, gates_at_their_ends);
+    tcase_add_test(tests, far_keys_take_no_memory);
     return suite;
 }
