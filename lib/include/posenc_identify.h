@@ -17,7 +17,7 @@ struct pe_identify_args {
      * were turned, [T, d] or [T, H, d]. */
     const struct pe_tensor *tensor, *cos, *sin, *before, *after;
     const struct pe_positions *positions; /* [T]; default 0..T-1 */
-    /* Hints, which are believed: a type; a base, which is tried first; a layout. NULL or 0: none. */
+    /* Hints: a type and a layout, which are believed; a base that is tried beside the usual ones. NULL or 0: none. */
     const char *type, *layout;
     double base;
 };
@@ -32,6 +32,7 @@ struct pe_identify_candidate {
     bool parts;              /* from the encoding as it should be, exact and without the mistakes */
     size_t part_index;       /* the first row that does */
     double part_position;
+    bool keys; /* the turn of a key, where that differs from a query's (xPos) */
 };
 #define PE_IDENTIFY_MAX 5
 struct pe_identify_result {
@@ -42,7 +43,7 @@ struct pe_identify_result {
 
 /* identify: which encoding made a table. Sinusoids in all variants, with usual mistakes, also of an image's grid;
  * features of NeRF; rotary tables, and turned vectors, with linear, YaRN, Llama 3 and proportional scalings, or as
- * LongRoPE by the divisor of each pair; naive forms. The simplest encoding that explains the table to its noise comes
+ * LongRoPE by the divisor of each pair, or with the growth of xPos; naive forms. The simplest encoding that explains the table to its noise comes
  * first. Everything is done here, and asks err->stop; a sample of at most 256 rows is searched, and of large tables a
  * part is compared. PE_ERR_MISSING, PE_ERR_CONFLICT and PE_ERR_SHAPE at the tensors. Strings are ARENA. */
 PE_API int pe_identify_open(struct pe_arena *arena, struct pe_identify_result *result,

@@ -16,6 +16,15 @@
 #define BLOCK     ((size_t)1 << 13)
 #define EXPLAINED 0.02 /* of the power: what misses more explains nothing */
 #define SURE      10   /* nats by which a hypothesis must be better than none */
+#define NOISE     4e-3 /* of the amplitude, root mean square: what misses more is no noise that tables have */
+#define LEAST     2e-3 /* of small numbers */
+#define ANGLES    1e-7 /* for each position: what angles in float32 add to that */
+
+/* The root mean square by which a right encoding may miss, beside rounding. */
+static double noise_most(const struct pe_identify *op) {
+    double far = fmax(fabs(op->p[0]), fabs(op->p[op->n - 1]));
+    return fmax((NOISE + ANGLES * far) * sqrt(2 * op->power), LEAST) + 4 * op->floor;
+}
 
 /* ---- The whole table ----------------------------------------------------------------------------------- */
 
@@ -118,7 +127,7 @@ static int whole_compare(struct comparison *c, struct pe_error *err) {
     const struct pe_identify *op = c->op;
     bool all = op->length * op->items <= COMPARED;
     size_t n = all ? op->length : op->n;
-    c->limit = 6 * sqrt(c->trial->square) + 6 * op->floor;
+    c->limit = 6 * fmin(sqrt(c->trial->square), noise_most(op)) + 6 * op->floor;
     for (size_t first = 0, step; first < n && !pe_error_poll(err); first += step) {
         step = n - first < c->block ? n - first : c->block;
         block_compare(c, all ? NULL : op->row, first, step);
@@ -145,7 +154,7 @@ static int candidate_describe(struct pe_identify *op, struct pe_trial *trial,
     struct pe_plan *plan = NULL, *right_plan = NULL;
     struct comparison c = {.op = op, .trial = trial, .right = &right, .out = out};
     *out = (struct pe_identify_candidate){
-        .encoding = trial->spec, .factor = trial->factor, .shift = trial->shift};
+        .encoding = trial->spec, .factor = trial->factor, .shift = trial->shift, .keys = trial->xpos.keys};
     if (!pe_trial_spec(op, &right, err) && !pe_plan_open(&plan, &trial->spec, err) &&
         !pe_plan_open(&right_plan, &right.spec, err) &&
         !pe_identify_charge(op, pe_plan_bytes(plan) + pe_plan_bytes(right_plan), err) &&
@@ -156,7 +165,9 @@ static int candidate_describe(struct pe_identify *op, struct pe_trial *trial,
         right.shift = 0;
         if (!whole_compare(&c, err)) {
             c.finding.rounding_shows = rounding_shows(op);
-            out->name = pe_trial_name(op, trial, err);
+            c.finding.is_near = trial->square > noise_most(op) * noise_most(op);
+            c.finding.miss = sqrt(trial->square);
+            out->name = pe_trial_name(op, trial, &c.finding, err);
             out->mistake = pe_trial_mistake(op, trial, &c.finding, err);
         }
     }
@@ -168,7 +179,9 @@ static int candidate_describe(struct pe_identify *op, struct pe_trial *trial,
 static bool same(const struct pe_trial *a, const struct pe_trial *b) {
     bool alike = a->shape == b->shape && a->naive == b->naive && a->grid == b->grid && a->nerf == b->nerf &&
                  a->stretch == b->stretch && a->layout == b->layout && a->width == b->width &&
-                 a->arithmetic == b->arithmetic && a->ladder.sign == b->ladder.sign;
+                 a->arithmetic == b->arithmetic && a->ladder.sign == b->ladder.sign &&
+                 a->xpos.scale_base == b->xpos.scale_base && a->xpos.center == b->xpos.center &&
+                 a->xpos.keys == b->xpos.keys;
     for (int i = 0; i < PE_LADDER_N && alike; i++) {
         alike = fabs(a->ladder.v[i] - b->ladder.v[i]) <= 1e-9 * fmax(fabs(a->ladder.v[i]), 1);
     }
@@ -183,7 +196,7 @@ static struct pe_trial *next_best(const struct pe_identify *op, struct pe_trial 
         for (size_t k = 0; k < n; k++) {
             known = known || same(&op->trials[i], chosen[k]);
         }
-        if (!known && (!best || op->trials[i].score < best->score)) {
+        if (!known && isfinite(op->trials[i].score) && (!best || op->trials[i].score < best->score)) {
             best = &op->trials[i];
         }
     }
@@ -212,7 +225,7 @@ static int candidates_fill(struct pe_identify *op, struct pe_identify_result *re
                           "whose numbers follow no formula, is not told from others";
         return PE_OK;
     }
-    double most = fmax(9 * trial->square, 9 * op->floor * op->floor);
+    double least = trial->square, most = fmax(9 * least, 9 * op->floor * op->floor);
     while (trial && result->n < PE_IDENTIFY_MAX && explains(op, trial)) {
         if (trial->square <= most && candidate_describe(op, trial, &result->candidates[result->n], err)) {
             return err->code;
@@ -224,7 +237,11 @@ static int candidates_fill(struct pe_identify *op, struct pe_identify_result *re
         }
         trial = next_best(op, chosen, result->n);
     }
-    result->verdict = "the first candidate is the simplest that explains the table to its noise";
+    result->verdict =
+        sqrt(least) > noise_most(op)
+            ? "none of these exactly: the first candidate is the nearest known here, but misses the "
+              "table by more than rounding or noise would"
+            : "the first candidate is the simplest that explains the table to its noise";
     return PE_OK;
 }
 

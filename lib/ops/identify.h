@@ -13,6 +13,7 @@
  *     identify_bridge.c   the same where rows are far from each other
  *     identify_round.c    the simplest numbers that explain it as well
  *     identify_stretch.c  rotary frequencies that are no ladder
+ *     identify_xpos.c     pairs that grow as they turn
  *     identify_rows.c     hypotheses: shapes, arithmetics
  *     identify_trial.c    one hypothesis as an encoding, carried out by the library and compared
  *     identify_search.c   the shapes that are tried over one sheet
@@ -82,7 +83,7 @@ double pe_ladder_miss(const struct pe_sheet *sheet, const struct pe_shape *shape
 /* The same of rows near position 0 alone. */
 double pe_ladder_miss_near(const struct pe_sheet *sheet, const struct pe_shape *shape,
                            const struct pe_ladder *ladder);
-/* Gauss-Newton from where the ladder stands, over those numbers whose bit is set in `free`,.
+/* Gauss-Newton from where the ladder stands, over those numbers whose bit is set in `free`.
  * Returns the mean square. */
 double pe_ladder_refine(const struct pe_sheet *sheet, const struct pe_shape *shape, struct pe_ladder *ladder,
                         unsigned free, int rounds);
@@ -210,6 +211,17 @@ size_t pe_stretch_search(struct pe_stretches *out, const struct pe_sheet *sheet,
 double pe_stretch_start(const struct pe_stretch *stretch, double sign, const struct pe_sheet *sheet, bool far,
                         double *scratch);
 
+/* ---- identify_xpos.c ---- */
+
+struct pe_xpos {
+    double scale_base, center; /* 0: none */
+    bool keys;                 /* which grow as queries shrink */
+};
+/* Do the lengths of a rotary sheet tell that pairs grow? */
+bool pe_xpos_find(const struct pe_sheet *sheet, struct pe_xpos *out);
+/* The sheet as it would be without. */
+void pe_xpos_take_off(const struct pe_xpos *xpos, struct pe_sheet *sheet);
+
 /* ---- identify_sheet.c ---- */
 
 enum pe_identify_kind { PE_IDENTIFY_TABLE = 1, PE_IDENTIFY_TRIG, PE_IDENTIFY_TURNED };
@@ -264,9 +276,10 @@ struct pe_trial {
     const struct pe_identify_grid *grid; /* NULL: none */
     int nerf;                            /* features of NeRF: 1 with pi, 2 without */
     double length;                       /* of that, where it has one */
-    double attention;                    /* of a stretch: its attention factor, 0: what its formula has */
-    double factor;                       /* of every number, beside the encoding */
-    double shift;                        /* of positions, beside the encoding */
+    struct pe_xpos xpos;
+    double attention; /* of a stretch: its attention factor, 0: what its formula has */
+    double factor;    /* of every number, beside the encoding */
+    double shift;     /* of positions, beside the encoding */
     double penalty, score, square, largest;
 };
 
@@ -301,6 +314,7 @@ struct pe_search {
     struct pe_identify *op;
     struct pe_sheet sheet;
     const struct pe_identify_pass *pass;
+    struct pe_xpos xpos; /* taken off the sheet */
     int layout;
     double *scratch;
     struct pe_ladder found[4]; /* by halves and cos_first */
@@ -347,10 +361,13 @@ int pe_identify_turns(struct pe_identify *op, struct pe_error *err);
 struct pe_finding {
     double fault;          /* the largest difference to the encoding without its faults */
     double fault_position; /* where that is */
+    double miss;           /* root mean square of what it does not explain */
+    bool is_near;          /* that is too much for noise */
     bool rounding_shows;   /* the numbers tell that they were rounded to `stored` */
 };
 /* ARENA texts; NULL on failure, and for `mistake` where nothing is unusual. */
-const char *pe_trial_name(const struct pe_identify *op, const struct pe_trial *trial, struct pe_error *err);
+const char *pe_trial_name(const struct pe_identify *op, const struct pe_trial *trial,
+                          const struct pe_finding *finding, struct pe_error *err);
 const char *pe_trial_mistake(const struct pe_identify *op, const struct pe_trial *trial,
                              const struct pe_finding *finding, struct pe_error *err);
 

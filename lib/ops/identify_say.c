@@ -217,6 +217,15 @@ static void of_factor(const struct subject *s, struct words *out) {
     }
 }
 
+static void of_growth(const struct subject *s, struct words *out) {
+    const struct pe_xpos *xpos = &s->trial->xpos;
+    if (xpos->scale_base > 0) {
+        say(out, JOINT,
+            "lengths %s with the position, as xPos has it for %s: scale_base %.10g, around position %.10g",
+            xpos->keys ? "grow" : "shrink", xpos->keys ? "keys" : "queries", xpos->scale_base, xpos->center);
+    }
+}
+
 static void of_zeros(const struct subject *s, struct words *out) {
     size_t first = SIZE_MAX;
     if (s->trial->grid) {
@@ -240,10 +249,15 @@ static void of_arithmetic(const struct subject *s, struct words *out) {
     if (s->finding->rounding_shows) {
         say(out, JOINT, "values are rounded to %s", pe_dtype_name(s->op->stored));
     }
+    if (s->finding->is_near) {
+        say(out, JOINT,
+            "something else is different, too: %.2g (root mean square) are left, too much for noise",
+            s->finding->miss);
+    }
 }
 
 static void (*const remarks[])(const struct subject *s, struct words *out) = {
-    of_grid, of_shape, of_layout, of_base, of_shift, of_scale, of_factor, of_zeros, of_arithmetic,
+    of_grid, of_shape, of_layout, of_base, of_shift, of_scale, of_growth, of_factor, of_zeros, of_arithmetic,
 };
 
 static struct subject subject_of(const struct pe_identify *op, const struct pe_trial *trial) {
@@ -278,7 +292,7 @@ static void name_of_kind(const struct subject *s, struct words *out) {
         say(out, ", ", "%s, grid of %zu x %zu", trial->grid->combine, trial->grid->rows,
             trial->grid->columns);
     } else {
-        say(out, ", ", "%s", trial->shape->name);
+        say(out, ", ", "%s", trial->xpos.scale_base > 0 ? "xpos" : trial->shape->name);
     }
     if (s->rotary) {
         say(out, " ", "%s", trial->layout == PE_ROTARY_HALVES ? "halves" : "interleaved");
@@ -290,6 +304,9 @@ static void name_of_ladder(const struct subject *s, struct words *out) {
     if (s->trial->width > 2 && fabs(s->base / 10000 - 1) > 1e-12) {
         say(out, ", ", "base %.10g", s->base);
     }
+    if (s->trial->xpos.scale_base > 0 && s->trial->xpos.scale_base != 512) {
+        say(out, ", ", "scale_base %.10g", s->trial->xpos.scale_base);
+    }
     if (stretch && stretch->factor != 1) {
         say(out, ", ", "%s scaling by %.10g", pe_stretch_name(stretch), stretch->factor);
     } else if (stretch) {
@@ -299,7 +316,8 @@ static void name_of_ladder(const struct subject *s, struct words *out) {
     }
 }
 
-const char *pe_trial_name(const struct pe_identify *op, const struct pe_trial *trial, struct pe_error *err) {
+const char *pe_trial_name(const struct pe_identify *op, const struct pe_trial *trial,
+                          const struct pe_finding *finding, struct pe_error *err) {
     const struct subject s = subject_of(op, trial);
     struct words words = {.n = 0};
     name_of_kind(&s, &words);
@@ -314,6 +332,9 @@ const char *pe_trial_name(const struct pe_identify *op, const struct pe_trial *t
     }
     if (trial->shape && trial->shape->mistake) {
         say(&words, ", ", "other exponents");
+    }
+    if (finding->is_near) {
+        say(&words, ", ", "but not exactly");
     }
     return keep(op->arena, &words, err);
 }

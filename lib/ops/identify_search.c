@@ -12,6 +12,7 @@
 #define FIT_WORTH 0.2  /* of the power: a fit that misses more is none */
 #define FIT_GOOD  4e-4 /* it is good: 2 % of the amplitude */
 #define FIT_CLOSE 4e-6 /* 0.2 %: as close as noise lets one come */
+#define XPOS      8    /* nats of its two numbers */
 #define SIMPLE    10   /* nats of numbers that need not be simpler */
 
 bool pe_search_is_good(const struct pe_identify *op) {
@@ -39,7 +40,9 @@ struct pe_trial pe_search_trial(const struct pe_search *search, const struct pe_
                              .ladder = *ladder,
                              .width = search->sheet.width,
                              .layout = search->layout,
+                             .xpos = search->xpos,
                              .penalty = shape->penalty + pe_ladder_penalty(ladder, search->sheet.width) +
+                                        (search->xpos.scale_base > 0 ? XPOS : 0) +
                                         (search->layout == PE_ROTARY_INTERLEAVED ? 0.5 : 0) +
                                         (search->sheet.width < search->op->width ? 2 : 0)};
 }
@@ -56,7 +59,8 @@ int pe_search_add(const struct pe_search *search, const struct pe_trial *trial, 
             return err->code;
         }
         double floor = search->op->floor;
-        if (!pe_trial_is_encoding(trial) || (wanted && one.square <= 4 * floor * floor)) {
+        bool exact_only = !pe_trial_is_encoding(trial) || trial->xpos.scale_base > 0;
+        if (exact_only || (wanted && one.square <= 4 * floor * floor)) {
             break;
         }
     }

@@ -159,6 +159,10 @@ static void rope_spec(const struct pe_identify *op, struct pe_trial *trial, cons
     }
     trial->shift = trial->ladder.sign * v[PE_LADDER_OFFSET] / (trial->stretch ? 1 : scale);
     trial->factor = exp(v[PE_LADDER_FACTOR]);
+    if (trial->xpos.scale_base > 0) {
+        set_real(to, "xpos.scale_base", trial->xpos.scale_base, 0);
+        set_real(to, "xpos.center", trial->xpos.center + trial->shift, 0);
+    }
 }
 
 static void naive_spec(const struct pe_identify *op, struct pe_trial *trial, const struct setter *to) {
@@ -284,6 +288,7 @@ static void make_rotary(const struct pe_trial_rows *rows, const struct pe_positi
     const struct pe_rotary_rows trig = {.plan = rows->plan,
                                         .positions = positions,
                                         .dtype = PE_DTYPE_F64,
+                                        .keys = rows->trial->xpos.keys,
                                         .form = turned ? PE_TRIG_HALF : op->form};
     size_t n = pe_rotary_row_items(&trig);
     for (size_t i = 0; i < rows->n; i++) {

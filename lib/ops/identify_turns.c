@@ -215,6 +215,34 @@ static int search_stretched(struct pe_identify *op, const struct pairing *pairin
     return pe_error_poll(err) ? err->code : add_stretches(&search, all, scratch, err);
 }
 
+/* xPos: a pair has another length than before, and any columns may be pairs. */
+static int search_grown(struct pe_identify *op, const struct pairing *pairing, struct pe_error *err) {
+    struct pe_search search;
+    if (pe_search_open(&search, op, pairing->width, pairing->layout, err) ||
+        !pe_xpos_find(&search.sheet, &search.xpos)) {
+        return err->code;
+    }
+    pe_xpos_take_off(&search.xpos, &search.sheet);
+    return pe_search_over(&search, &pe_identify_rotary, 1, 0, err);
+}
+
+static int search_all_grown(struct pe_identify *op, struct pe_error *err) {
+    int only = op->layout ? op->layout : op->hint_layout;
+    bool both = op->kind == PE_IDENTIFY_TURNED;
+    struct pairings pairings = {.n = 0};
+    for (size_t part = 4; part > 0 && (both || part == 4); part--) {
+        for (int layout = PE_ROTARY_HALVES; layout <= PE_ROTARY_INTERLEAVED; layout++) {
+            if (only ? layout == only : both || layout == PE_ROTARY_HALVES) {
+                pairings_add(&pairings, layout, op->width * part / 4 / 2 * 2);
+            }
+        }
+    }
+    for (size_t i = 0; i < pairings.n && !err->code; i++) {
+        search_grown(op, &pairings.list[i], err);
+    }
+    return err->code;
+}
+
 /* What is left looks like noise: no number sticks out. */
 static bool is_even(const struct pe_identify *op) {
     const struct pe_trial *best = pe_trial_best(op);
@@ -224,6 +252,9 @@ static bool is_even(const struct pe_identify *op) {
 
 int pe_identify_turns(struct pe_identify *op, struct pe_error *err) {
     struct pairings pairings;
+    if (search_all_grown(op, err) || pe_search_is_close(op)) {
+        return err->code;
+    }
     pairings_find(op, &pairings, err);
     size_t first = err->code ? 0 : pairings.n;
     for (size_t i = 0; i < pairings.n && !err->code; i++) {

@@ -59,12 +59,10 @@ static void key_string(struct text *text, const char *name, const char *value) {
     }
 }
 
-/* The encoding as a plan resolves it. */
-static int write_encoding(struct task *task, const struct pe_spec *spec, struct text *text,
-                          struct pe_error *err) {
+/* The encoding as a plan resolves it. One such plan, and one more, were open while it was found, and charged. */
+static int write_encoding(const struct pe_spec *spec, struct text *text, struct pe_error *err) {
     struct pe_plan *plan = NULL;
-    if (pe_plan_open(&plan, spec, err) || pe_arena_charge(task->arena, pe_plan_bytes(plan), err)) {
-        pe_plan_close(plan);
+    if (pe_plan_open(&plan, spec, err)) {
         return pe_error_at(err, "encoding");
     }
     const struct pe_spec resolved = {spec->encoding, (void *)(uintptr_t)pe_plan_params(plan)};
@@ -74,16 +72,19 @@ static int write_encoding(struct task *task, const struct pe_spec *spec, struct 
     return PE_OK;
 }
 
-static int write_candidate(struct task *task, const struct pe_identify_candidate *candidate,
-                           struct text *text, struct pe_error *err) {
+static int write_candidate(const struct pe_identify_candidate *candidate, struct text *text,
+                           struct pe_error *err) {
     text_puts(text, "{");
-    if (write_encoding(task, &candidate->encoding, text, err)) {
+    if (write_encoding(&candidate->encoding, text, err)) {
         return err->code;
     }
     key_string(text, "name", candidate->name);
     key_string(text, "mistake", candidate->mistake);
     text_key_real(text, "factor", candidate->factor);
     text_key_real(text, "shift", candidate->shift);
+    if (candidate->keys) { /* without it operations take the side of queries */
+        key_string(text, "role", "key");
+    }
     text_key(text, "residual");
     text_puts(text, "{");
     text_key_real(text, "max", candidate->max_abs);
@@ -108,7 +109,7 @@ static int candidates_write(struct task *task, const struct pe_identify_result *
     text_puts(&text, "[");
     for (size_t i = 0; i < found->n; i++) {
         text_puts(&text, i ? "," : "");
-        if (write_candidate(task, &found->candidates[i], &text, err)) {
+        if (write_candidate(&found->candidates[i], &text, err)) {
             text_free(&text);
             return err->code;
         }

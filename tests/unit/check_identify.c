@@ -5,6 +5,8 @@
 #include "identify_made.h"
 #include "suites.h"
 
+#include "posenc_fields.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,6 +118,61 @@ START_TEST(the_tutorial_has_float32_angles) {
     ck_assert_str_eq(result.candidates[0].name, "vaswani, float32 angles");
     ck_assert(strstr(result.candidates[0].mistake, "angles in float32"));
     ck_assert(result.candidates[0].parts);
+}
+END_TEST
+
+/* ---- Pairs that grow ---------------------------------------------------------------------------------- */
+
+struct grown {
+    bool turned;
+    size_t rows, heads, width;
+    double scale_base, center;
+    bool keys, halves;
+    double base;
+    double *one, *two;
+};
+#include "../golden/identify_values.h" /* make_identify.py */
+
+static double xpos_number(const struct pe_spec *spec, const char *name) {
+    const struct pe_field *row = pe_field_find(spec->encoding->fields, spec->encoding->n_fields, "xpos");
+    const char *object = *(const char *const *)(const void *)((const char *)spec->params + row->offset);
+    const struct pe_field *field = pe_field_find(row->fields, row->n_fields, name);
+    return object ? *(const double *)(const void *)(object + field->offset) : 0;
+}
+
+static void ask_grown(const struct grown *g) {
+    struct pe_tensor one = {g->one, PE_DTYPE_F64, 2, {g->rows, g->width}}, two;
+    if (g->heads > 1) {
+        one = (struct pe_tensor){g->one, PE_DTYPE_F64, 3, {g->rows, g->heads, g->width}};
+    }
+    two = one;
+    two.data = g->two;
+    struct pe_identify_args asked = {.size = sizeof asked};
+    *(g->turned ? &asked.before : &asked.cos) = &one;
+    *(g->turned ? &asked.after : &asked.sin) = &two;
+    ck_assert_msg(!pe_identify_open(arena, &result, &asked, &err), "%s", err.text);
+    ck_assert_uint_ge(result.n, 1);
+}
+
+START_TEST(growing_pairs_are_xpos) {
+    const struct grown *g = &grown[_i];
+    ask_grown(g);
+    const struct pe_identify_candidate *first = &result.candidates[0];
+    if (g->scale_base == 0) { /* is like one of them, and is said to be none */
+        ck_assert_msg(strstr(first->name, "but not exactly"), "%s", first->name);
+        ck_assert(strstr(result.verdict, "none of these exactly") == result.verdict);
+        ck_assert(first->parts && first->part_index < 4);
+        return;
+    }
+    ck_assert_msg(strstr(first->name, "xpos ") == first->name, "%s", first->name);
+    ck_assert(strstr(result.verdict, "none") == NULL);
+    ck_assert_double_eq(xpos_number(&first->encoding, "scale_base"), g->scale_base);
+    ck_assert_double_eq(xpos_number(&first->encoding, "center"), g->center);
+    double base = identify_number(&first->encoding, "base");
+    ck_assert_double_eq(base > 0 ? base : 10000, g->base); /* 0: it is not said */
+    ck_assert_double_eq(identify_number(&first->encoding, "layout"), g->halves ? 1 : 2);
+    ck_assert_int_eq(first->keys, g->keys);
+    ck_assert_msg(first->max_abs < 1e-9, "%g", first->max_abs);
 }
 END_TEST
 
@@ -300,6 +357,7 @@ Suite *identify_suite(void) {
     tcase_add_checked_fixture(single, setup, teardown);
     tcase_add_loop_test(single, scaled_frequencies, 0, COUNT(scaled));
     tcase_add_loop_test(single, the_tutorial_has_float32_angles, 0, 3);
+    tcase_add_loop_test(single, growing_pairs_are_xpos, 0, COUNT(grown));
     tcase_add_loop_test(single, images_are_named, 0, 2 * COUNT(images));
     tcase_add_loop_test(single, features_of_nerf_are_named, 0, 2);
     tcase_add_loop_test(single, divided_positions_have_float32_angles, 0, 2);
