@@ -46,7 +46,8 @@ bool pe_hands_are_round(struct pe_hands *hands) {
     }
     double mean = weight > 0 ? sum / weight : 0;
     double spread = weight > 0 ? fmax(square / weight - mean * mean, 0) : 0;
-    hands->noise = fmax(sqrt(spread) / fmax(mean, DBL_MIN), 1e-13);
+    double rounding = 0.5 * hands->sheet->floor / sqrt(fmax(hands->sheet->power, DBL_MIN));
+    hands->noise = fmax(sqrt(spread) / fmax(mean, DBL_MIN), fmax(rounding, 1e-13));
     return mean > 0 && hands->noise < 0.25;
 }
 

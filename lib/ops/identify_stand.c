@@ -98,9 +98,9 @@ static double start_search(const struct pe_hands *hands, double slope, double ne
     double at = NAN, phase = (hands->phase[0] - near) / PE_TURN;
     double most = hands->whole ? STARTS_MAX : STARTS_NEAR;
     double doubt = fmin(2e-5, 100 * hands->noise * hands->noise + 1e-10);
-    for (double offset = -most; offset <= most && !is_stopped(hands, offset); offset++) {
-        double off = phase - offset / PE_TURN;
-        off -= floor(off + 0.5);
+    phase -= floor(phase + 0.5);
+    for (double turn = -floor(most / PE_TURN); turn <= most / PE_TURN && !is_stopped(hands, turn); turn++) {
+        double offset = nearbyint((phase + turn) * PE_TURN), off = phase + turn - offset / PE_TURN;
         double now = fabs(off) < 0.02 ? stand_rate(hands, slope, near + offset, *rate) : -1;
         now -= now > *rate ? doubt * log1p(fabs(offset)) : 0; /* the nearest one where many fit */
         if (now > *rate) {

@@ -15,7 +15,8 @@
 #include <string.h>
 
 #define SLOWEST 1e-300
-#define KNOWN   4 /* standard deviations of an angle, over span and rows: how well a hand is known */
+#define LIKELY  300 /* what a right formula may miss measured hands by, where angles are in float32 and far */
+#define KNOWN   4   /* standard deviations of an angle, over span and rows: how well a hand is known */
 
 /* ---- The formulas -------------------------------------------------------------------------------------- */
 
@@ -296,14 +297,25 @@ static void view_measure(struct view *view) {
         double noise = hands->noise + 6e-8 * most * fabs(hands->omega[i]);
         view->sigma[i] = KNOWN * noise / (hands->span * sqrt(rows)) + 2e-7 * fabs(hands->omega[i]) + SLOWEST;
     }
-    for (size_t row = 0; row < view->sheet->rows && !view->measured; row++) { /* slow hands tell the sign */
-        for (size_t i = hands->n - hands->n / 4; i < hands->n; i++) {
-            double z[2];
-            pe_hand_at(hands, i, row, z);
-            turned += view->sheet->p[row] < 0 ? -z[1] : z[1];
-        }
-    }
     view->sign = turned < 0 ? -1 : 1;
+}
+
+/* No formula changes the fastest hand, which turns by 1 radian: forwards or backwards, or not so. */
+static bool sign_find(struct view *view) {
+    double re[2] = {0}, im[2] = {0}, length = 0;
+    for (size_t row = 0; row < view->sheet->rows; row++) {
+        double z[2], c = cos(view->sheet->p[row]), s = sin(view->sheet->p[row]);
+        pe_hand_at(&view->hands, 0, row, z);
+        for (int k = 0; k < 2; k++) {
+            double sine = k ? -s : s;
+            re[k] += z[0] * c + z[1] * sine;
+            im[k] += z[1] * c - z[0] * sine;
+        }
+        length += hypot(z[0], z[1]);
+    }
+    double forwards = hypot(re[0], im[0]), backwards = hypot(re[1], im[1]);
+    view->sign = backwards > forwards ? -1 : 1;
+    return fmax(forwards, backwards) > 0.9 * length;
 }
 
 size_t pe_stretch_search(struct pe_stretches *out, const struct pe_sheet *sheet, double hint,
@@ -320,11 +332,11 @@ size_t pe_stretch_search(struct pe_stretches *out, const struct pe_sheet *sheet,
     view.measured = view.hands.smallest <= 3 && sheet->rows >= 8;
     view_measure(&view);
     bases_fill(&view, &bases);
-    for (size_t k = 0; k < bases.n; k++) {
+    for (size_t k = 0; k < bases.n && (view.measured || sign_find(&view)); k++) {
         try_base(&view, bases.v[k]);
     }
     for (size_t i = 0; i < view.n; i++) {
-        bool good = view.miss[i] < (view.measured ? 30 : 0.05);
+        bool good = view.miss[i] < (view.measured ? LIKELY : 0.05);
         if (good && view.miss[i] < 20 * view.miss[0] + 1e-9) {
             out->found[out->n++] = view.best[i];
         }
@@ -343,26 +355,38 @@ size_t pe_stretch_search(struct pe_stretches *out, const struct pe_sheet *sheet,
 
 #define STARTS_MAX 1100000.0
 
+/* How well hands stand for a start, from -1 to 1; -1 where that is not over `least`. */
+static double start_rate(const struct pe_hands *hands, double sign, const double *rates, double start,
+                         double least) {
+    size_t stride = hands->n > PE_HANDS_VOTING ? hands->n / PE_HANDS_VOTING : 1;
+    double sum = 0, n = (double)((hands->n + stride - 1) / stride), left = n;
+    for (size_t i = 0; i < hands->n; i += stride) {
+        sum += cos(hands->phase[i] - sign * rates[i] * start);
+        if (sum + --left < least * n) {
+            return -1;
+        }
+    }
+    return sum / n;
+}
+
 double pe_stretch_start(const struct pe_stretch *stretch, double sign, const struct pe_sheet *sheet, bool far,
                         double *scratch) {
     struct pe_hands hands = pe_hands_open(sheet, &pe_identify_rotary, scratch);
-    double *rates = scratch + 2 * sheet->width, best = -1, at = 0, most = far ? STARTS_MAX : 16;
+    double *rates = scratch + 2 * sheet->width, best = 0.5, at = 0, most = far ? STARTS_MAX : 16;
     formulas[stretch->type](stretch, sheet->width, rates);
     for (size_t i = 0; i < hands.n && !pe_error_poll(sheet->err); i++) {
         hands.phase[i] = pe_hand_stand(&hands, i, sign * rates[i]) - sign * rates[i] * sheet->p[hands.zero];
     }
-    for (double start = 0; start <= most; start = start <= 0 ? 1 - start : start < 16 ? -start : start + 1) {
-        if (fmod(start, 1024) == 0 && pe_error_poll(sheet->err)) {
-            break;
-        }
-        double off = hands.phase[0] - sign * rates[0] * start, sum = 0;
-        if (fabs(off - pe_whole_turns(off)) > 0.3) {
+    double first = sign * hands.phase[0], turns = ceil(most / PE_TURN);
+    first -= pe_whole_turns(first);
+    /* From 0 outwards; the fastest hand turns by 1 radian, so that one whole number at most is near each turn. */
+    for (double k = 0; k <= turns && !(fmod(k, 1024) == 0 && pe_error_poll(sheet->err));
+         k = k > 0 ? -k : 1 - k) {
+        double start = nearbyint(first + k * PE_TURN);
+        if (fabs(first + k * PE_TURN - start) > 0.3 || start > most || start < -16) {
             continue;
         }
-        for (size_t i = 0; i < hands.n; i++) {
-            sum += cos(hands.phase[i] - sign * rates[i] * start);
-        }
-        sum = sum / (double)hands.n - 1e-5 * log1p(fabs(start));
+        double sum = start_rate(&hands, sign, rates, start, best) - 1e-5 * log1p(fabs(start));
         if (sum > best) {
             best = sum;
             at = start;
