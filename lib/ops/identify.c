@@ -18,7 +18,7 @@
 #define SURE      10   /* nats by which a hypothesis must be better than none */
 #define NOISE     4e-3 /* of the amplitude, root mean square: what misses more is no noise that tables have */
 #define LEAST     2e-3 /* of small numbers */
-#define ANGLES    1e-7 /* for each position: what angles in float32 add to that */
+#define ANGLES    1e-8 /* for each position: what angles in float32 add to that */
 
 /* The root mean square by which a right encoding may miss, beside rounding. */
 static double noise_most(const struct pe_identify *op) {

@@ -9,6 +9,7 @@
  *     identify_sheet.c    what was posted as a sheet
  *     identify_hands.c    columns as hands of clocks: how fast they turn
  *     identify_stand.c    and where they stand: the ladder of a sheet from nothing, given the shape
+ *     identify_usual.c    usual numbers tried, where hands tell nothing
  *     identify_fit.c      the ladder nearby that fits best
  *     identify_bridge.c   the same where rows are far from each other
  *     identify_round.c    the simplest numbers that explain it as well
@@ -135,6 +136,13 @@ bool pe_ladder_find(const struct pe_sheet *sheet, const struct pe_shape *shape, 
                     struct pe_ladder *ladder);
 /* A shape whose pairs are no hands of a clock, or too few rows: ladders in a grid. */
 void pe_ladder_scan(const struct pe_sheet *sheet, const struct pe_shape *shape, struct pe_ladder *ladder);
+
+/* ---- identify_usual.c ---- */
+
+/* Usual numbers, one by one; far: perhaps rows begin far away; quick: bases of two digits alone. false where none
+ * fits. */
+bool pe_ladder_usual(const struct pe_sheet *sheet, const struct pe_shape *shape, double *scratch, bool far,
+                     bool quick, struct pe_ladder *ladder);
 
 /* ---- identify_bridge.c ---- */
 
@@ -276,6 +284,7 @@ struct pe_trial {
     const struct pe_identify_grid *grid; /* NULL: none */
     int nerf;                            /* features of NeRF: 1 with pi, 2 without */
     double length;                       /* of that, where it has one */
+    double wrap;                         /* positions begin again at this one; 0: nowhere */
     struct pe_xpos xpos;
     double attention; /* of a stretch: its attention factor, 0: what its formula has */
     double factor;    /* of every number, beside the encoding */
@@ -328,6 +337,8 @@ int pe_search_open(struct pe_search *search, struct pe_identify *op, size_t widt
 /* Every shape is fitted over the positions as pass `pass` rounds them, and tried. */
 int pe_search_over(struct pe_search *search, const struct pe_shape *shapes, size_t n, size_t pass,
                    struct pe_error *err);
+/* Usual numbers, where nothing has explained what was posted, or only unusual ones. */
+int pe_search_usual(struct pe_search *search, const struct pe_shape *shapes, size_t n, struct pe_error *err);
 struct pe_trial pe_search_trial(const struct pe_search *search, const struct pe_shape *shape,
                                 const struct pe_ladder *ladder);
 /* In the arithmetics that it may be in. */

@@ -13,6 +13,7 @@
 
 #define NATS_PER_DIGIT 2.302585092994046
 #define MOST_DIGITS    12
+#define WHOLE          1e-8
 #define NEAR_STARTS    9
 #define NEAR           2e-3 /* only numbers so close are tried, in parts of the number */
 
@@ -222,6 +223,10 @@ void pe_ladder_simplify(const struct pe_sheet *sheet, const struct pe_shape *sha
     free &= ~((v[PE_LADDER_SCALE] == 0 ? 1U : 0U) << PE_LADDER_SCALE);
     free &= ~((v[PE_LADDER_FACTOR] == 0 ? 1U : 0U) << PE_LADDER_FACTOR);
     free &= ~((v[PE_LADDER_OFFSET] == nearbyint(v[PE_LADDER_OFFSET]) ? 1U : 0U) << PE_LADDER_OFFSET);
+    if (fabs(v[PE_LADDER_OFFSET] - nearbyint(v[PE_LADDER_OFFSET])) < WHOLE) { /* or as a fit can tell */
+        ladder->v[PE_LADDER_OFFSET] = nearbyint(v[PE_LADDER_OFFSET]);
+        free &= ~(1U << PE_LADDER_OFFSET);
+    }
     for (size_t i = 0; i < PE_COUNT(roundings); i++) {
         if (free >> roundings[i].number & 1) {
             free = round_one(&rounding, i, free, ladder);

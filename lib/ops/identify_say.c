@@ -98,6 +98,13 @@ static void of_grid(const struct subject *s, struct words *out) {
     }
 }
 
+static void of_wrap(const struct subject *s, struct words *out) {
+    if (s->trial->wrap > 0) {
+        say(out, JOINT, "%zu columns hold positions up to %.0f: from %.0f on they begin again at 0",
+            s->op->width, s->trial->wrap - 1, s->trial->wrap);
+    }
+}
+
 static void of_layout(const struct subject *s, struct words *out) {
     if (!s->rotary) {
         return;
@@ -257,7 +264,8 @@ static void of_arithmetic(const struct subject *s, struct words *out) {
 }
 
 static void (*const remarks[])(const struct subject *s, struct words *out) = {
-    of_grid, of_shape, of_layout, of_base, of_shift, of_scale, of_growth, of_factor, of_zeros, of_arithmetic,
+    of_grid,  of_wrap,   of_shape,  of_layout, of_base,       of_shift,
+    of_scale, of_growth, of_factor, of_zeros,  of_arithmetic,
 };
 
 static struct subject subject_of(const struct pe_identify *op, const struct pe_trial *trial) {

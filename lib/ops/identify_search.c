@@ -12,6 +12,7 @@
 #define FIT_WORTH 0.2  /* of the power: a fit that misses more is none */
 #define FIT_GOOD  4e-4 /* it is good: 2 % of the amplitude */
 #define FIT_CLOSE 4e-6 /* 0.2 %: as close as noise lets one come */
+#define UNUSUAL   16   /* nats of numbers that nobody would write */
 #define XPOS      8    /* nats of its two numbers */
 #define SIMPLE    10   /* nats of numbers that need not be simpler */
 
@@ -60,7 +61,7 @@ int pe_search_add(const struct pe_search *search, const struct pe_trial *trial, 
         }
         double floor = search->op->floor;
         bool exact_only = !pe_trial_is_encoding(trial) || trial->xpos.scale_base > 0;
-        if (exact_only || (wanted && one.square <= 4 * floor * floor)) {
+        if (exact_only || (wanted && one.square <= 0.25 * floor * floor)) {
             break;
         }
     }
@@ -197,6 +198,42 @@ static int scan_shape(struct pe_search *search, const struct pe_shape *shape, st
 
 static bool hinted(const struct pe_identify *op, const struct pe_shape *shape) {
     return !op->hint_layout || (op->hint_layout == PE_ROTARY_HALVES) == shape->halves;
+}
+
+/* Both denominators have the same ladder under another base. */
+static int add_usual(struct pe_search *search, const struct pe_shape *shapes, size_t n,
+                     const struct pe_shape *like, const struct pe_ladder *found, struct pe_error *err) {
+    double width = (double)search->sheet.width;
+    for (size_t i = 0; i < n && !err->code; i++) {
+        const struct pe_shape *shape = &shapes[i];
+        struct pe_ladder ladder = *found;
+        bool alike = !shape->mistake && shape->halves == like->halves && shape->cos_first == like->cos_first;
+        ladder.v[PE_LADDER_BASE] *= shape->minus_one ? (width - 2) / width : 1;
+        if (alike && (width > 2 || !shape->minus_one)) {
+            add_fit(search, shape, &ladder, err);
+        }
+    }
+    return err->code;
+}
+
+int pe_search_usual(struct pe_search *search, const struct pe_shape *shapes, size_t n, struct pe_error *err) {
+    const struct pe_positions *at = &search->op->positions;
+    bool far = !at->list && at->start == 0;
+    search->pass = &pe_identify_passes[0];
+    for (size_t i = 0; i < n && !pe_error_poll(err); i++) {
+        struct pe_ladder ladder;
+        const struct pe_trial *best = pe_trial_best(search->op);
+        bool good = pe_search_is_good(search->op);
+        if (good && (best->penalty < UNUSUAL || best->shape != &shapes[i])) {
+            continue;
+        }
+        if (!shapes[i].mistake && !shapes[i].minus_one &&
+            (hinted(search->op, &shapes[i]) || search->op->kind != PE_IDENTIFY_TABLE) &&
+            pe_ladder_usual(&search->sheet, &shapes[i], search->scratch, far, good, &ladder)) {
+            add_usual(search, shapes, n, &shapes[i], &ladder, err);
+        }
+    }
+    return err->code;
 }
 
 static void round_positions(struct pe_search *search, const double *given, double *p) {

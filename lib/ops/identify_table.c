@@ -20,13 +20,17 @@ static int search_naive(struct pe_identify *op, struct pe_error *err) {
         }
     }
     double length = px > 0 ? fmax(nearbyint(pp / px), 1) : 0;
+    double most = ldexp(1, op->width < 53 ? (int)op->width : 53), last = op->p[op->n - 1];
     const struct {
         const char *form;
-        double shift, length;
-    } forms[] = {{"integer", nearbyint(more), 0}, {"normalized", 0, length}, {"binary", 0, 0}};
+        double shift, length, wrap;
+    } forms[] = {{"integer", nearbyint(more), 0, 0},
+                 {"normalized", 0, length, 0},
+                 {"binary", 0, 0, last >= most && op->p[0] >= 0 ? most : 0}};
     for (size_t i = 0; i < PE_COUNT(forms); i++) {
         struct pe_trial trial = {.naive = forms[i].form,
                                  .length = forms[i].length,
+                                 .wrap = forms[i].wrap,
                                  .arithmetic = &pe_identify_arithmetics[0],
                                  .width = op->width,
                                  .penalty = 4 + log1p(fabs(forms[i].shift))};
@@ -74,7 +78,8 @@ int pe_identify_table(struct pe_identify *op, struct pe_error *err) {
             return err->code;
         }
         for (size_t pass = 0; pass < pe_identify_n_passes && (pass == 0 || !pe_search_is_good(op)); pass++) {
-            if (pe_search_over(&search, pe_identify_shapes, pe_identify_n_shapes, pass, err)) {
+            if (pe_search_over(&search, pe_identify_shapes, pe_identify_n_shapes, pass, err) ||
+                (pass == 0 && pe_search_usual(&search, pe_identify_shapes, pe_identify_n_shapes, err))) {
                 return err->code;
             }
         }

@@ -316,6 +316,10 @@ static void round_all(enum pe_dtype dtype, double *x, size_t n) {
     }
 }
 
+static double place_of(const struct pe_trial *trial, double p) {
+    return trial->wrap > 0 ? fmod(p + trial->shift, trial->wrap) : p + trial->shift;
+}
+
 /* The row and column of a token. */
 static void place_token(const struct pe_identify_grid *grid, double p, double place[2]) {
     double token = p - (double)grid->before, row = floor(token / (double)grid->columns);
@@ -330,7 +334,7 @@ void pe_trial_make(const struct pe_trial_rows *rows, double *shifted, double *ou
         if (grid) {
             place_token(grid, rows->p[i], shifted + 2 * i);
         } else {
-            shifted[i] = rows->p[i] + rows->trial->shift;
+            shifted[i] = place_of(rows->trial, rows->p[i]);
         }
     }
     const struct pe_positions positions = {.length = rows->n, .axes = grid ? 2 : 1, .list = shifted};
@@ -398,7 +402,7 @@ static int admit(const struct pe_identify *op, const struct pe_trial *trial, con
         return PE_OK;
     }
     for (size_t k = 0; k < op->n; k++) {
-        shifted[k] = op->p[k] + trial->shift;
+        shifted[k] = place_of(trial, op->p[k]);
     }
     const struct pe_positions positions = {.length = op->n, .axes = 1, .list = shifted};
     return pe_positions_admit(plan, &positions, PE_DTYPE_F64, "positions", err);

@@ -215,6 +215,14 @@ static int search_stretched(struct pe_identify *op, const struct pairing *pairin
     return pe_error_poll(err) ? err->code : add_stretches(&search, all, scratch, err);
 }
 
+static int search_usual(struct pe_identify *op, const struct pairing *pairing, struct pe_error *err) {
+    struct pe_search search;
+    if (pe_search_open(&search, op, pairing->width, pairing->layout, err)) {
+        return err->code;
+    }
+    return pe_search_usual(&search, &pe_identify_rotary, 1, err);
+}
+
 /* xPos: a pair has another length than before, and any columns may be pairs. */
 static int search_grown(struct pe_identify *op, const struct pairing *pairing, struct pe_error *err) {
     struct pe_search search;
@@ -267,6 +275,11 @@ int pe_identify_turns(struct pe_identify *op, struct pe_error *err) {
     }
     for (size_t i = 0; i < first && !is_even(op); i++) {
         if (search_stretched(op, &pairings.list[i], err)) {
+            return err->code;
+        }
+    }
+    for (size_t i = 0; i < first && i < 2; i++) {
+        if (search_usual(op, &pairings.list[i], err)) {
             return err->code;
         }
     }

@@ -272,6 +272,63 @@ START_TEST(small_numbers_with_noise_are_named) {
 }
 END_TEST
 
+/* Fewer bits than positions need. */
+START_TEST(bits_that_begin_again_are_named) {
+    double x[64 * 4];
+    for (size_t i = 0; i < COUNT(x); i++) {
+        x[i] = (double)(i / 4 >> i % 4 & 1);
+    }
+    struct pe_tensor table = {x, PE_DTYPE_F64, 2, {64, 4}};
+    struct pe_identify_args asked = {.size = sizeof asked, .tensor = &table};
+    ck_assert(!pe_identify_open(arena, &result, &asked, &err));
+    ck_assert_uint_ge(result.n, 1);
+    ck_assert_str_eq(result.candidates[0].name, "naive binary");
+    ck_assert(strstr(result.candidates[0].mistake, "from 16 on they begin again"));
+    ck_assert_double_eq(result.candidates[0].max_abs, 0);
+}
+END_TEST
+
+/* Eight columns of the tutorial are as near to another base and denominator: the usual ones are named. */
+START_TEST(of_equal_tables_the_usual_one_is_first) {
+    struct pe_spec spec = spec_of("sinusoidal", "d_model=8 arithmetic=float32_exp");
+    ask_encoded(&spec, (struct pe_positions){.length = 60, .axes = 1, .step = 1}, PE_DTYPE_F32, false);
+    ck_assert_uint_ge(result.n, 1);
+    ck_assert_str_eq(result.candidates[0].name, "vaswani, float32 angles");
+}
+END_TEST
+
+/* Sinusoids that rows tell too little of to be measured. */
+static const struct {
+    const char *params, *name;
+    size_t rows;
+    double first, step;
+} sparse[] = {
+    {"d_model=16 position_scale=10", "vaswani, scale 10", 4, 0, 1},
+    {"d_model=6 base=50000 denominator=half_minus_one", "interleaved, half_minus_one, base 50000", 6, 123457,
+     98765},
+    {"d_model=4 base=700 offset=0.5", "vaswani, base 700, offset 0.5", 32, 71, 30011},
+    {"d_model=3 base=100 position_scale=0.5", "vaswani, base 100, scale 0.5", 100, 0, 1},
+    {"d_model=5 base=256 position_scale=4 odd=zero", "vaswani, base 256, scale 4", 32, 0, 1},
+    {"d_model=128 base=12345", "vaswani, base 12345, offset 900000", 50, -900000, 1},
+    {"d_model=8 denominator=half_minus_one position_scale=10",
+     "interleaved, half_minus_one, scale 10, offset 9000000", 200, -900000, 1},
+};
+
+/* A first row below 0: begins there without saying so. */
+START_TEST(rows_that_cannot_be_measured_are_named) {
+    struct pe_spec spec = spec_of("sinusoidal", sparse[_i].params);
+    double list[200];
+    for (size_t i = 0; i < sparse[_i].rows; i++) {
+        list[i] = fabs(sparse[_i].first) + sparse[_i].step * (double)i;
+    }
+    ask_encoded(&spec, (struct pe_positions){.length = sparse[_i].rows, .axes = 1, .list = list},
+                PE_DTYPE_F64, sparse[_i].first >= 0);
+    ck_assert_uint_ge(result.n, 1);
+    ck_assert_str_eq(result.candidates[0].name, sparse[_i].name);
+    ck_assert_msg(result.candidates[0].max_abs < 1e-6, "%g", result.candidates[0].max_abs);
+}
+END_TEST
+
 START_TEST(rows_that_are_the_same_are_none) {
     double x[64 * 8];
     for (size_t i = 0; i < COUNT(x); i++) {
@@ -362,6 +419,9 @@ Suite *identify_suite(void) {
     tcase_add_loop_test(single, features_of_nerf_are_named, 0, 2);
     tcase_add_loop_test(single, divided_positions_have_float32_angles, 0, 2);
     tcase_add_test(single, small_numbers_with_noise_are_named);
+    tcase_add_test(single, bits_that_begin_again_are_named);
+    tcase_add_test(single, of_equal_tables_the_usual_one_is_first);
+    tcase_add_loop_test(single, rows_that_cannot_be_measured_are_named, 0, COUNT(sparse));
     tcase_add_loop_test(single, rows_that_are_the_same_are_none, 0, 2);
     tcase_add_test(single, far_rows_are_not_the_same);
     tcase_add_loop_test(single, errors_name_the_field, 0, COUNT(bad));
