@@ -258,6 +258,29 @@ static bool is_even(const struct pe_identify *op) {
            best->largest <= EVEN * sqrt(best->square) + EVEN * op->floor;
 }
 
+/* What no straight ladder explains, by the first pairings. */
+static int search_others(struct pe_identify *op, const struct pairings *pairings, size_t first,
+                         struct pe_error *err) {
+    for (size_t i = 0; i < first && !is_even(op); i++) {
+        if (search_stretched(op, &pairings->list[i], err)) {
+            return err->code;
+        }
+    }
+    first = first < 2 ? first : 2;
+    for (size_t i = 0; i < first; i++) {
+        if (search_usual(op, &pairings->list[i], err)) {
+            return err->code;
+        }
+    }
+    for (size_t k = first; k < first * pe_identify_n_passes && !(k % first == 0 && pe_search_is_good(op));
+         k++) {
+        if (search_straight(op, &pairings->list[k % first], k / first, err)) {
+            return err->code;
+        }
+    }
+    return err->code;
+}
+
 int pe_identify_turns(struct pe_identify *op, struct pe_error *err) {
     struct pairings pairings;
     if (search_all_grown(op, err) || pe_search_is_close(op)) {
@@ -273,22 +296,5 @@ int pe_identify_turns(struct pe_identify *op, struct pe_error *err) {
             pairings_usual(op, &pairings);
         }
     }
-    for (size_t i = 0; i < first && !is_even(op); i++) {
-        if (search_stretched(op, &pairings.list[i], err)) {
-            return err->code;
-        }
-    }
-    for (size_t i = 0; i < first && i < 2; i++) {
-        if (search_usual(op, &pairings.list[i], err)) {
-            return err->code;
-        }
-    }
-    for (size_t k = 1; k < pe_identify_n_passes && !pe_search_is_good(op); k++) {
-        for (size_t i = 0; i < first && i < 2; i++) {
-            if (search_straight(op, &pairings.list[i], k, err)) {
-                return err->code;
-            }
-        }
-    }
-    return err->code;
+    return search_others(op, &pairings, first, err);
 }

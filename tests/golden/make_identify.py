@@ -50,15 +50,15 @@ def wavy(rows, d):
 
 
 def main():
-    rows = [row("trig", 32, 16, 512, 16, False, "halves"), row("trig", 48, 8, 512, 24, True, "interleaved"),
-            row("trig", 24, 8, 300, 0, False, "halves"), row("turned", 24, 16, 512, 12, False, "interleaved"),
-            row("turned", 20, 8, 512, 0, True, "halves", 2, 500000.0), row("turned", 40, 8, 128, 20, True, "interleaved"),
-            wavy(40, 16)]
+    rows = [row("trig", 20, 16, 512, 10, False, "halves"), row("trig", 24, 8, 512, 12, True, "interleaved"),
+            row("trig", 16, 8, 300, 0, False, "halves"), row("turned", 16, 16, 512, 8, False, "interleaved"),
+            row("turned", 12, 8, 512, 0, True, "halves", 2, 500000.0), row("turned", 24, 8, 128, 12, True, "interleaved"),
+            wavy(24, 8)]
     with open("identify_values.h", "w", encoding="ascii") as out:
         out.write("/* SPDX-License-Identifier: MIT\n *\n * Made by make_identify.py: do not edit.\n */\n/* clang-format off */\n")
         for k, (*_, one, two) in enumerate(rows):
             for name, x in (("one", one), ("two", two)):
-                text = ",\n    ".join(", ".join(f"{v:.16g}" for v in x.ravel()[j:j + 6]) for j in range(0, x.size, 6))
+                text = ",\n    ".join(", ".join(f"{v:.13g}" for v in x.ravel()[j:j + 6]) for j in range(0, x.size, 6))
                 out.write(f"static double identify_{name}_{k}[] = {{\n    {text}}};\n")
         out.write("/* turned, rows, heads, width, scale_base (0: none), center, keys, halves, base, cos or before, sin or after */\n"
                   "static const struct grown grown[] = {\n")
