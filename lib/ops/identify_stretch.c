@@ -318,6 +318,16 @@ static bool sign_find(struct view *view) {
     return fmax(forwards, backwards) > 0.9 * length;
 }
 
+static void found_take(const struct view *view, struct pe_stretches *out) {
+    out->n = 0;
+    for (size_t i = 0; i < view->n; i++) {
+        bool good = view->miss[i] < (view->measured ? LIKELY : 0.05);
+        if (good && view->miss[i] < 20 * view->miss[0] + 1e-9) {
+            out->found[out->n++] = view->best[i];
+        }
+    }
+}
+
 size_t pe_stretch_search(struct pe_stretches *out, const struct pe_sheet *sheet, double hint,
                          double *scratch) {
     struct view view = {.sheet = sheet, .hint = hint, .gain = sqrt(2 * sheet->power)};
@@ -335,12 +345,7 @@ size_t pe_stretch_search(struct pe_stretches *out, const struct pe_sheet *sheet,
     for (size_t k = 0; k < bases.n && (view.measured || sign_find(&view)); k++) {
         try_base(&view, bases.v[k]);
     }
-    for (size_t i = 0; i < view.n; i++) {
-        bool good = view.miss[i] < (view.measured ? LIKELY : 0.05);
-        if (good && view.miss[i] < 20 * view.miss[0] + 1e-9) {
-            out->found[out->n++] = view.best[i];
-        }
-    }
+    found_take(&view, out);
     struct pe_stretch list = {.type = PE_STRETCH_LONGROPE, .factor = 1, .original = 4096};
     if (view.measured && !(view.n && view.miss[0] < 3) && divisors_fill(&view, &list, out->divisors)) {
         out->found[out->n++] = list;

@@ -65,24 +65,30 @@ static bool may_end_in_zeros(const struct pe_identify *op) {
     return op->width % 2 == 1 && op->width >= 3 && sum < 0.01 * op->power * (double)op->n;
 }
 
+/* Sinusoids in the first `width` columns. */
+static int search_width(struct pe_identify *op, size_t width, struct pe_error *err) {
+    struct pe_search search;
+    if (pe_search_open(&search, op, width, 0, err)) {
+        return err->code;
+    }
+    for (size_t pass = 0; pass < pe_identify_n_passes && (pass == 0 || !pe_search_is_good(op)); pass++) {
+        if (pe_search_over(&search, pe_identify_shapes, pe_identify_n_shapes, pass, err) ||
+            (pass == 0 && pe_search_usual(&search, pe_identify_shapes, pe_identify_n_shapes, err))) {
+            return err->code;
+        }
+    }
+    return PE_OK;
+}
+
 int pe_identify_table(struct pe_identify *op, struct pe_error *err) {
     bool odd = may_end_in_zeros(op), naive = op->hint_type && strcmp(op->hint_type, "naive") == 0;
     if (search_naive(op, err) || search_nerf(op, err) || pe_identify_image(op, err)) {
         return err->code;
     }
     bool told = pe_search_is_good(op) && op->trials[0].score < INFINITY && pe_trial_best(op)->grid;
-    for (size_t cut = odd; !naive && !told && cut <= 1;
-         cut--) { /* the zero column first: then the paper's formula */
-        struct pe_search search;
-        if (pe_search_open(&search, op, op->width - cut, 0, err)) {
-            return err->code;
-        }
-        for (size_t pass = 0; pass < pe_identify_n_passes && (pass == 0 || !pe_search_is_good(op)); pass++) {
-            if (pe_search_over(&search, pe_identify_shapes, pe_identify_n_shapes, pass, err) ||
-                (pass == 0 && pe_search_usual(&search, pe_identify_shapes, pe_identify_n_shapes, err))) {
-                return err->code;
-            }
-        }
+    /* The zero column first: then the paper's formula. */
+    if (!naive && !told && (!odd || !search_width(op, op->width - 1, err))) {
+        search_width(op, op->width, err);
     }
-    return PE_OK;
+    return err->code;
 }

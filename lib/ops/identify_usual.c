@@ -342,34 +342,48 @@ static double slope_measured(struct usual *u) {
     return slope;
 }
 
+/* The mean length of the fastest hand. */
+static double length_of(const struct pe_hands *hands) {
+    const struct pe_sheet *sheet = hands->sheet;
+    double length = 0, weight = 0;
+    for (size_t row = 0; row < sheet->rows; row++) {
+        double z[2];
+        pe_hand_at(hands, 0, row, z);
+        length += hypot(z[0], z[1]);
+        weight += sheet->weight ? sqrt(sheet->weight[row * sheet->width]) : 1;
+    }
+    return fmax(length / fmax(weight, DBL_MIN), DBL_MIN);
+}
+
+static void scales_try(struct usual *u, double measured) {
+    bool far = u->far;
+    for (size_t i = 0; i < PE_COUNT(scales); i++) {
+        scale_try(u, scales[i], measured);
+    }
+    u->far = false;
+    for (size_t i = 0; i < 360 && !u->quick && u->best > GOOD && !pe_error_poll(u->sheet->err); i++) {
+        scale_try(u, two_digits(i % 90, pow(10, (double)(i / 90) - 2)), measured);
+    }
+    u->far = far;
+}
+
 bool pe_ladder_usual(const struct pe_sheet *sheet, const struct pe_shape *shape, double *scratch, bool far,
                      bool quick, struct pe_ladder *ladder) {
     struct usual u = {
-        .sheet = sheet, .shape = shape, .best = 1, .ladder = ladder, .sign = 1, .far = far, .quick = quick};
+        .sheet = sheet, .shape = shape, .best = 1, .ladder = ladder, .far = far, .quick = quick};
+    bool rotary = shape == &pe_identify_rotary;
     u.hands = pe_hands_open(sheet, shape, scratch);
     if (u.hands.n < 1 || !(u.hands.span > 0) || !pe_hands_are_round(&u.hands)) {
         return false;
     }
-    double length = 0, weight = 0;
-    for (size_t row = 0; row < sheet->rows; row++) {
-        double z[2];
-        pe_hand_at(&u.hands, 0, row, z);
-        length += hypot(z[0], z[1]);
-        weight += sheet->weight ? sqrt(sheet->weight[row * sheet->width]) : 1;
-    }
-    u.log_factor = log(fmax(length / fmax(weight, DBL_MIN), DBL_MIN));
+    u.log_factor = log(length_of(&u.hands));
+    u.sign = 1;
     double measured = u.hands.n >= 3 && u.hands.smallest <= ALIASED ? slope_measured(&u) : 0;
-    int signs = shape == &pe_identify_rotary ? 2 : 1;
-    u.sign = signs > 1 ? u.sign : 1; /* which turn backwards by chance where they turn too far */
-    for (int k = 0; k < signs && u.best > GOOD; k++) {
-        u.sign = k ? -u.sign : u.sign;
-        for (size_t i = 0; i < PE_COUNT(scales); i++) {
-            scale_try(&u, scales[i], measured);
-        }
-        for (size_t i = 0; i < 360 && !quick && u.best > GOOD && !pe_error_poll(sheet->err); i++) {
-            u.far = false;
-            scale_try(&u, two_digits(i % 90, pow(10, (double)(i / 90) - 2)), measured);
-        }
+    u.sign = rotary ? u.sign : 1; /* vectors that seem to turn backwards turn too far */
+    scales_try(&u, measured);
+    if (rotary && u.best > GOOD) {
+        u.sign = -u.sign;
+        scales_try(&u, measured);
     }
     return u.best < 0.05;
 }
