@@ -225,6 +225,11 @@ static double cost_ns(const struct pe_block *b) {
 
 /* ---- Opening ------------------------------------------------------------------------------------------- */
 
+/* The memory of all weights, and the numbers of posted ones. */
+static int weights_open(struct pe_block_reader *r, struct pe_error *err) {
+    return r->names ? pe_block_weights_read(r, err) : pe_block_seed_open(r, err);
+}
+
 static int read_all(struct pe_block_reader *r, struct pe_block_result *result, struct pe_error *err) {
     if (choices_check(r->args, err) || weights_check(r->args, err)) {
         return err->code;
@@ -239,9 +244,8 @@ static int read_all(struct pe_block_reader *r, struct pe_block_result *result, s
         return err->code;
     }
     dtype_choose(r);
-    if (pe_block_input_read(r, err) ||
-        (r->names ? pe_block_weights_read(r, err) : pe_block_seed_open(r, err)) ||
-        pe_block_attention_open(r, result, err) || results_open(r, result, err) || scratch_open(r, err)) {
+    if (pe_block_input_read(r, err) || weights_open(r, err) || pe_block_attention_open(r, result, err) ||
+        results_open(r, result, err) || scratch_open(r, err)) {
         return err->code;
     }
     return r->names ? PE_OK : pe_block_seed_fill(r, err);
