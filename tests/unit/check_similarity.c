@@ -232,6 +232,21 @@ START_TEST(a_large_vector_hides_no_small_ones) {
 }
 END_TEST
 
+/* Of pairs that are equally close, as binary numbers are that differ in a digit, the first is told, though several parts
+ * have one. */
+START_TEST(the_first_of_the_closest_pairs_is_told) {
+    struct call_try try = {.request =
+                               "GET /v1/properties?type=naive&form=binary&d_model=11&positions=0:1500"};
+    call_try(&ground, &try);
+    const json_t *unique = json_object_get(try.json, "unique"), *indices = json_object_get(unique, "indices");
+    ck_assert_msg(try.n_parts > 1, "%s", try.reply);
+    ck_assert_double_eq(json_number_value(json_object_get(unique, "closest")), 1);
+    ck_assert_int_eq(json_integer_value(json_array_get(indices, 0)), 0);
+    ck_assert_int_eq(json_integer_value(json_array_get(indices, 1)), 1);
+    call_try_close(&try);
+}
+END_TEST
+
 /* The longest sequence that may be said has no other twice as long, but one half as long: 2^52 of 2^53 - 1, or of
  * 2^52 - 1. */
 START_TEST(the_longest_sequence_is_measured_by_a_shorter) {
@@ -409,6 +424,7 @@ Suite *similarity_suite(void) {
     tcase_add_loop_test(tests, vectors_of_any_size_are_measured, 0, 4);
     tcase_add_test(tests, a_large_vector_hides_no_small_ones);
     tcase_add_test(tests, the_longest_sequence_is_measured_by_a_shorter);
+    tcase_add_test(tests, the_first_of_the_closest_pairs_is_told);
     tcase_add_test(tests, cosines_have_no_size);
     tcase_add_test(tests, memory_is_asked_for_first);
     tcase_add_test(tests, vectors_may_be_stopped);
