@@ -357,6 +357,34 @@ START_TEST(far_rows_are_not_the_same) {
 }
 END_TEST
 
+static void *counted(void *context, size_t bytes) {
+    *(size_t *)context += bytes;
+    return malloc(bytes);
+}
+
+static void released(void *context, void *block, size_t bytes) {
+    (void)context, (void)bytes;
+    free(block);
+}
+
+/* Plans are no memory of the arena, but of the request: what is charged is more than what the arena took by the two
+ * plans that a candidate is compared with. */
+START_TEST(plans_count_as_memory) {
+    size_t taken = 0, bytes;
+    const struct pe_allocator allocator = {counted, released, &taken};
+    struct pe_plan *plan;
+    pe_arena_close(arena);
+    arena = pe_arena_open((size_t)256 << 20, &allocator, &err);
+    struct pe_spec spec = spec_of("sinusoidal", "d_model=32768");
+    ck_assert(!pe_plan_open(&plan, &spec, &err));
+    bytes = pe_plan_bytes(plan);
+    pe_plan_close(plan);
+    ask_encoded(&spec, (struct pe_positions){.length = 4, .axes = 1, .step = 1}, PE_DTYPE_F64, false);
+    ck_assert_str_eq(result.candidates[0].name, "vaswani");
+    ck_assert_uint_gt(pe_arena_used(arena), taken + bytes);
+}
+END_TEST
+
 /* What is posted wrongly, and where that is said. */
 static const struct {
     const char *path;
@@ -424,6 +452,7 @@ Suite *identify_suite(void) {
     tcase_add_loop_test(single, rows_that_cannot_be_measured_are_named, 0, COUNT(sparse));
     tcase_add_loop_test(single, rows_that_are_the_same_are_none, 0, 2);
     tcase_add_test(single, far_rows_are_not_the_same);
+    tcase_add_test(single, plans_count_as_memory);
     tcase_add_loop_test(single, errors_name_the_field, 0, COUNT(bad));
     tcase_add_loop_test(single, shapes_are_checked, 0, 3);
     return suite;
