@@ -242,6 +242,8 @@ struct pe_identify {
     const struct pe_tensor *made[2]; /* tensor; cos, sin; after */
     const struct pe_tensor *before;
     struct pe_positions positions;
+    size_t columns; /* of the grid whose coordinates were posted; 0: positions are plain */
+    double origin;  /* its first coordinates */
     size_t length, items, heads, width; /* rows; numbers in a row; of turned vectors; of a vector or head */
     enum pe_dtype stored;               /* the narrowest type that holds the numbers */
     size_t n;                           /* rows of the sample, by rising position */
@@ -356,6 +358,7 @@ struct pe_identify_grid {
     bool last_first;     /* the columns of a vector begin with the last axis */
     bool normalized;
     double base, start, full;
+    double origin; /* coordinates of the first token */
 };
 /* Is the table one of a grid? Then it is tried. */
 int pe_identify_image(struct pe_identify *op, struct pe_error *err);

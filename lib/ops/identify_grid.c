@@ -84,7 +84,8 @@ static bool quarters_find(const struct image *image, size_t w, bool first[4]) {
 
 static size_t width_find(const struct image *image, bool first[4], struct pe_error *err) {
     for (size_t w = 2; w <= image->tokens / 2 && !pe_error_poll(err); w++) {
-        if (image->tokens % w == 0 && quarters_find(image, w, first)) {
+        bool told = image->op->columns == 0 || image->op->columns == w;
+        if (told && image->tokens % w == 0 && quarters_find(image, w, first)) {
             return w;
         }
     }
@@ -176,6 +177,8 @@ static int image_try(struct pe_identify *op, const struct image *image, size_t w
                                       .start = ladder.v[PE_LADDER_OFFSET] / scale};
     grid->full = grid->normalized ? scale * (size + 1e-6) : 0;
     grid->start = fabs(grid->start - nearbyint(grid->start)) < 1e-2 ? nearbyint(grid->start) : grid->start;
+    grid->origin = op->origin;
+    grid->start -= op->origin;
     grid->combine = combine_of(shape, first, grid->normalized || grid->start != 0);
     if (fabs(grid->full / PE_TURN - 1) < 2e-3) {
         grid->full = PE_TURN;

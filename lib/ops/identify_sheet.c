@@ -265,6 +265,49 @@ static int hints_read(struct pe_identify *op, const struct pe_identify_args *arg
     return PE_OK;
 }
 
+/* ---- Coordinates --------------------------------------------------------------------------------------- */
+
+/* Is coordinate pair k, behind the class rows, the next cell of a grid w wide? */
+static bool is_cell(const double *cell, size_t k, size_t w, double origin) {
+    return cell[0] == origin + (double)(k / w) && cell[1] == origin + (double)(k % w);
+}
+
+/* [T, 2], which comes as a batch of rows of two where nobody said what the last axis is: all cells of a grid, row by
+ * row, behind class rows at -1. Then positions are tokens, as where none are posted. */
+static int coordinates_read(struct pe_identify *op, struct pe_error *err) {
+    const double *list = op->positions.list;
+    size_t before = 0, w = 1;
+    while (before < op->length && list[2 * before] < 0 && list[2 * before + 1] < 0) {
+        before++;
+    }
+    const double *cells = list + 2 * before;
+    size_t n = op->length - before;
+    while (w < n && cells[2 * w] == cells[0]) {
+        w++;
+    }
+    bool whole = n > 0 && n % w == 0;
+    for (size_t k = 0; k < n && whole && !pe_error_poll(err); k++) {
+        whole = is_cell(cells + 2 * k, k, w, cells[0]);
+    }
+    if (!whole) {
+        return pe_fail(
+            err, PE_ERR_UNSUPPORTED, "positions",
+            "are coordinates that are not all cells of a grid, row by row: others are not understood here");
+    }
+    op->columns = w;
+    op->origin = cells[0];
+    op->positions = (struct pe_positions){.length = op->length, .axes = 1, .step = 1};
+    return err->code;
+}
+
+/* Two coordinates for each row of a table. */
+static bool are_coordinates(const struct pe_identify *op) {
+    const struct pe_positions *at = &op->positions;
+    bool many = at->axes == 2 && at->batch <= 1 && at->length == op->length;
+    bool few = at->axes == 1 && at->batch == op->length && at->length == 2;
+    return op->kind == PE_IDENTIFY_TABLE && at->list && op->length > 1 && (many || few);
+}
+
 int pe_identify_read(struct pe_arena *arena, struct pe_identify *op, const struct pe_identify_args *args,
                      struct pe_error *err) {
     op->arena = arena;
@@ -279,6 +322,9 @@ int pe_identify_read(struct pe_arena *arena, struct pe_identify *op, const struc
     op->positions = (struct pe_positions){.length = op->length, .axes = 1, .step = 1};
     if (args->positions) {
         op->positions = *args->positions;
+    }
+    if (are_coordinates(op) && coordinates_read(op, err)) {
+        return err->code;
     }
     if (pe_positions_fit(NULL, &op->positions, 0, op->length, "positions", err) || sample_read(op, err)) {
         return err->code;

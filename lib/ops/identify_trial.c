@@ -323,8 +323,8 @@ static double place_of(const struct pe_trial *trial, double p) {
 /* The row and column of a token. */
 static void place_token(const struct pe_identify_grid *grid, double p, double place[2]) {
     double token = p - (double)grid->before, row = floor(token / (double)grid->columns);
-    place[0] = token < 0 ? -1 : row;
-    place[1] = token < 0 ? -1 : token - row * (double)grid->columns;
+    place[0] = token < 0 ? -1 : grid->origin + row;
+    place[1] = token < 0 ? -1 : grid->origin + token - row * (double)grid->columns;
 }
 
 void pe_trial_make(const struct pe_trial_rows *rows, double *shifted, double *out) {

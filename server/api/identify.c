@@ -44,7 +44,8 @@ static const struct pe_field fields[] = {
     {PE_FIELD(identify_request, before), .shape = "[T, d] or [T, H, d]",
      .doc = "queries or keys before they turned"},
     {PE_FIELD(identify_request, after), .shape = "[T, d] or [T, H, d]", .doc = "the same after they turned"},
-    {PE_FIELD(identify_request, positions), .doc = "[T], as the code got them; default 0..T-1"},
+    {PE_FIELD(identify_request, positions),
+     .doc = "[T], as the code got them; of an image [T, 2], all cells of a grid; default 0..T-1"},
     {PE_FIELD(identify_request, hints), .fields = hint_fields, .n_fields = PE_COUNT(hint_fields),
      .object_size = sizeof(struct hints), .doc = "what is known about the table already"},
 };

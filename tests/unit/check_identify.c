@@ -206,7 +206,9 @@ static void ask_encoded(const struct pe_spec *spec, struct pe_positions at, enum
 
 START_TEST(images_are_named) {
     static const enum pe_dtype dtypes[] = {PE_DTYPE_F32, PE_DTYPE_BF16};
+    bool placed = (size_t)_i / 2 / COUNT(images) > 0; /* with the coordinates of each token */
     double sizes[2], *list;
+    _i %= 2 * (int)COUNT(images);
     struct pe_spec spec = spec_of("sinusoidal_nd", images[_i / 2].params);
     ck_assert_int_eq(sscanf(images[_i / 2].grid, "%lf,%lf", &sizes[0], &sizes[1]), 2);
     size_t before = (size_t)identify_number(&spec, "cls_rows"), n = before + (size_t)(sizes[0] * sizes[1]);
@@ -215,10 +217,22 @@ START_TEST(images_are_named) {
         list[2 * t] = t < before ? -1 : floor((double)(t - before) / sizes[1]);
         list[2 * t + 1] = t < before ? -1 : fmod((double)(t - before), sizes[1]);
     }
-    ask_encoded(&spec, (struct pe_positions){.length = n, .axes = 2, .list = list}, dtypes[_i % 2], false);
+    ask_encoded(&spec, (struct pe_positions){.length = n, .axes = 2, .list = list}, dtypes[_i % 2], placed);
     ck_assert_uint_ge(result.n, 1);
     ck_assert_msg(strstr(result.candidates[0].name, images[_i / 2].name), "%s", result.candidates[0].name);
     ck_assert_msg(result.candidates[0].max_abs < (_i % 2 ? 0.02 : 1e-4), "%g", result.candidates[0].max_abs);
+}
+END_TEST
+
+/* Which come as a batch of rows of two where nobody knows what they are. */
+START_TEST(coordinates_that_are_no_grid_are_refused) {
+    double values[6 * 4] = {0}, list[] = {1, 1, 1, 2, 2, 1, 2, 2, 3, 1, 3, 2};
+    struct pe_tensor table = {values, PE_DTYPE_F64, 2, {6, 4}};
+    struct pe_positions at = {.batch = 6, .length = 2, .axes = 1, .list = list};
+    struct pe_identify_args asked = {.size = sizeof asked, .tensor = &table, .positions = &at};
+    list[7] = _i ? 3 : 2;
+    ck_assert_int_eq(pe_identify_open(arena, &result, &asked, &err), _i ? PE_ERR_UNSUPPORTED : PE_OK);
+    ck_assert_str_eq(err.path, _i ? "positions" : "");
 }
 END_TEST
 
@@ -443,7 +457,8 @@ Suite *identify_suite(void) {
     tcase_add_loop_test(single, scaled_frequencies, 0, COUNT(scaled));
     tcase_add_loop_test(single, the_tutorial_has_float32_angles, 0, 3);
     tcase_add_loop_test(single, growing_pairs_are_xpos, 0, COUNT(grown));
-    tcase_add_loop_test(single, images_are_named, 0, 2 * COUNT(images));
+    tcase_add_loop_test(single, images_are_named, 0, 4 * COUNT(images));
+    tcase_add_loop_test(single, coordinates_that_are_no_grid_are_refused, 0, 2);
     tcase_add_loop_test(single, features_of_nerf_are_named, 0, 2);
     tcase_add_loop_test(single, divided_positions_have_float32_angles, 0, 2);
     tcase_add_test(single, small_numbers_with_noise_are_named);
