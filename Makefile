@@ -149,7 +149,15 @@ $(B)/load: $(B)/tests/load/load.o
 	@$(LINK) -o $@ $^
 
 $(B)/bench-%: $(B)/tests/bench/%.o $(B)/tests/instructions.o $(SERVER_OBJ) $(LIB_OBJ)
-	@$(LINK) $(LIMITED) -o $@ $^ $(SERVER_LIBS)
+	@$(LINK) $(LIMITED) -o $@ $^ $(LDLIBS) $(SERVER_LIBS)
+
+# simdjson is C++; where it is not installed the benchmark leaves its rows out.
+$(B)/%.o: %.cc $(B)/flags
+	@mkdir -p $(@D)
+	@echo "  CXX $(FLAVOUR) $<"
+	@$(CXX) -std=c++17 -O2 -Wall -Wextra $(CPPFLAGS) -Itests -MMD -MP -c -o $@ $<
+$(B)/bench-numbers: $(B)/tests/bench/numbers_simdjson.o
+$(B)/bench-numbers: private LDLIBS = $(if $(wildcard /usr/include/simdjson.h),-lsimdjson) -lstdc++
 
 # A target alone with the files it is given, or with libFuzzer, which makes them up (FLAVOUR=fuzz).
 FUZZ_PARTS := $(patsubst %.c,$(B)/%.o,$(filter-out tests/fuzz/replay.c tests/fuzz/fuzz_%,$(FUZZ_SRC)))

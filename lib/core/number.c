@@ -291,6 +291,15 @@ static bool beyond_whole(const struct parts *parts, double value) {
     return order > 0;
 }
 
+/* Is the text m * 10^e with m < 2^31? */
+static void decimal_note(const struct parts *parts, struct pe_number *out) {
+    int64_t exponent = parts->exponent - (int64_t)parts->n_fraction;
+    out->decimal = parts->n_whole + parts->n_fraction <= DIGITS_FAST && parts->digits >> 31 == 0 &&
+                   exponent > PE_DECIMAL_MINUS_INF && exponent <= INT8_MAX;
+    out->digits = out->decimal ? (uint32_t)parts->digits << 1 | parts->negative : 0;
+    out->exponent = out->decimal ? (int8_t)exponent : 0;
+}
+
 enum pe_number_status pe_number_scan(const char **text, const char *end, struct pe_number *out) {
     struct parts parts;
     if (!parts_scan(text, end, &parts)) {
@@ -300,6 +309,7 @@ enum pe_number_status pe_number_scan(const char **text, const char *end, struct 
     out->single = (float)value;
     out->twice = false;
     out->beyond = beyond_whole(&parts, value);
+    decimal_note(&parts, out);
     if (!single_follows(value)) {
         float single = parts_single(&parts);
         out->twice = single < out->single || single > out->single;
@@ -314,4 +324,15 @@ enum pe_number_status pe_number_parse(const char *text, size_t length, struct pe
     const char *end = text + length;
     enum pe_number_status status = pe_number_scan(&text, end, out);
     return text == end ? status : PE_NUMBER_SYNTAX;
+}
+
+void pe_decimal_number(uint32_t digits, int8_t exponent, struct pe_number *out) {
+    char text[20];
+    if (exponent == PE_DECIMAL_MINUS_INF) {
+        *out = (struct pe_number){.value = -INFINITY, .single = -INFINITY};
+        return;
+    }
+    int n =
+        snprintf(text, sizeof text, "%s%lue%d", digits & 1 ? "-" : "", (unsigned long)digits >> 1, exponent);
+    pe_number_parse(text, (size_t)n, out);
 }

@@ -109,6 +109,9 @@ struct pe_number {
     float single; /* the text rounded once to float */
     bool twice;   /* (float)value is another: rounding twice would go wrong */
     bool beyond;  /* value is 2^53 or -2^53, but only by rounding: the text lies further from zero */
+    bool decimal; /* of few digits: the next two are the very text */
+    uint32_t digits;
+    int8_t exponent;
 };
 
 /* Reads the number that begins at *text and ends before `end` or at the first byte that cannot continue it.
@@ -116,6 +119,27 @@ struct pe_number {
 PE_API enum pe_number_status pe_number_scan(const char **text, const char *end, struct pe_number *out);
 /* The whole of text[0..length) must be the number. */
 PE_API enum pe_number_status pe_number_parse(const char *text, size_t length, struct pe_number *out);
+
+/* ---- Many numbers of few digits ------------------------------------------------------------------------ */
+
+/* Numbers as they were written, so that any type can still be made of them, in 5 bytes each: the digits as one
+ * number below 2^31, which is enough for the shortest text of any float, and a power of ten. The lowest bit of
+ * digits[i] is the sign: (-1)^(digits & 1) * (digits >> 1) * 10^exponent. */
+struct pe_decimals {
+    uint32_t *digits;  /* [room] */
+    int8_t *exponents; /* [room] */
+    size_t n, room;
+};
+#define PE_DECIMAL_MINUS_INF INT8_MIN /* an exponent: the number is minus infinity */
+
+/* Appends numbers at `text`, each followed by a comma and perhaps spaces, as long as there is room and they are
+ * plain: no exponent, digits below 2^31, right by the grammar. Returns the first byte that it did not take, at
+ * which a number should begin; near `end` it may stop early. */
+PE_API const char *pe_decimals_scan(struct pe_decimals *list, const char *text, const char *end);
+/* Each number rounded once. `out` may be the memory of the digits. */
+PE_API void pe_decimals_f32(void *out, const uint32_t *digits, const int8_t *exponents, size_t n);
+/* One of them as pe_number_scan had it; of minus infinity only value and single. */
+PE_API void pe_decimal_number(uint32_t digits, int8_t exponent, struct pe_number *out);
 
 #ifdef __cplusplus
 }

@@ -44,15 +44,27 @@ static char *path_join(char *out, size_t size, const char *path, const char *key
 
 /* ---- tensors ----------------------------------------------------------------------------------------- */
 
-/* Lifted doubles as float32, each rounded once from its text: where the double would round to another float,
- * the right float takes its place first. */
-static int lifted_to_f32(struct bind *bind, struct pe_tensor *tensor, const struct lift_array *array,
+/* Lifted numbers as float32, each rounded once from its text, in the memory they have. What may be too large for a
+ * float is looked for, and named, where tensors are converted. */
+static int lifted_to_f32(struct bind *bind, struct pe_tensor *tensor, struct lift_array *array,
                          struct pe_error *err) {
-    for (size_t i = 0; i < array->n_fixes; i++) {
+    if (!lift_array_is_large(array)) {
+        pe_arena_discharge(bind->arena, lift_array_bytes(array) - array->n * sizeof(float));
+        tensor->data = lift_array_singles(array);
+        tensor->dtype = PE_DTYPE_F32;
+        return PE_OK;
+    }
+    struct pe_tensor doubles = *tensor;
+    doubles.data = lift_array_doubles(array, err);
+    for (size_t i = 0; !err->code && i < array->n_fixes; i++) {
         array->values[array->fixes[i].index] = array->fixes[i].single;
     }
-    const struct pe_tensor doubles = *tensor;
-    return pe_tensor_convert(bind->arena, tensor, &doubles, PE_DTYPE_F32, err);
+    if (err->code || pe_tensor_convert(bind->arena, tensor, &doubles, PE_DTYPE_F32, err)) {
+        return err->code;
+    }
+    pe_arena_discharge(bind->arena, lift_array_bytes(array));
+    lift_array_drop(array);
+    return PE_OK;
 }
 
 /* The index of element i as "[1][3]". */
@@ -67,8 +79,7 @@ static void index_path(const struct lift_array *array, size_t i, char *path, siz
     }
 }
 
-/* The tensor that was lifted at this path: as doubles where it lies, as float32 in the arena, and then its
- * own memory is given back. NULL, without an error, when nothing was lifted there. Errors are relative to the
+/* The tensor that was lifted at this path, in the memory of the lift. NULL, without an error, when nothing was lifted there. Errors are relative to the
  * row's name. */
 static struct pe_tensor *take_lifted(struct bind *bind, const struct pe_field *row, const char *path,
                                      enum pe_dtype dtype, struct pe_error *err) {
@@ -96,17 +107,14 @@ static struct pe_tensor *take_lifted(struct bind *bind, const struct pe_field *r
     if (!tensor) {
         return NULL;
     }
-    *tensor = (struct pe_tensor){.data = array->values, .dtype = PE_DTYPE_F64, .rank = array->rank};
+    *tensor = (struct pe_tensor){.dtype = PE_DTYPE_F64, .rank = array->rank};
     memcpy(tensor->dim, array->dim, sizeof tensor->dim);
     if (dtype == PE_DTYPE_F64) {
-        return tensor;
+        tensor->data = lift_array_doubles(array, err);
+    } else {
+        lifted_to_f32(bind, tensor, array, err);
     }
-    if (lifted_to_f32(bind, tensor, array, err)) {
-        return NULL;
-    }
-    pe_arena_discharge(bind->arena, lift_array_bytes(array));
-    lift_array_drop(array);
-    return tensor;
+    return err->code ? NULL : tensor;
 }
 
 /* "shape" of a tensor object against its data; flat data take the shape given. */

@@ -60,13 +60,15 @@ struct lift_array {
     const char *path; /* "requests[2].q.data" */
     int rank;         /* [] is rank 1 of dim 0; [[], []] is [2, 0] */
     size_t dim[PE_MAX_RANK];
-    double *values; /* [n] in C order; NULL when n is 0 or there is an error */
-    size_t n;
-    struct lift_fix *fixes; /* [n_fixes] by rising index */
+    size_t n; /* numbers in C order; 0 when there is an error */
+    /* As they were written, 5 bytes each, until one has too many digits for that: then all are doubles. */
+    struct pe_decimals decimals;
+    double *values;         /* [n], or NULL */
+    struct lift_fix *fixes; /* [n_fixes] by rising index, of doubles */
     size_t n_fixes;
-    bool has_null;     /* some elements were null: -INFINITY in values */
+    bool has_null;     /* some elements were null: minus infinity */
     size_t first_null; /* the first of them */
-    bool has_beyond;   /* some are beyond 2^53 as written, and 2^53 in values */
+    bool has_beyond;   /* some are beyond 2^53 as written, and 2^53 as doubles */
     size_t first_beyond;
     struct pe_error error;
 };
@@ -88,9 +90,15 @@ struct lift_array *lift_at(const struct lift *lift, size_t i); /* in the order o
 struct lift_array *lift_find(const struct lift *lift, const char *path);
 /* The first array that is no tensor, or NULL. */
 const struct lift_array *lift_first_error(const struct lift *lift);
-/* The memory of one array's values, and of all that the lift holds. */
+/* What one array's numbers count for, as doubles, which they may become, and all that the lift holds. */
 size_t lift_array_bytes(const struct lift_array *array);
 size_t lift_bytes(const struct lift *lift);
+/* [n], each number rounded once from its text, for good: an array can be made one of these once, in the memory it
+ * has where that is enough. NULL with PE_ERR_MEMORY, or where there are none. */
+double *lift_array_doubles(struct lift_array *array, struct pe_error *err);
+float *lift_array_singles(struct lift_array *array);
+/* Is one beyond the largest float, or might it be? If not, lift_array_singles need not be looked through. */
+bool lift_array_is_large(const struct lift_array *array);
 /* Gives back the values of one array. */
 void lift_array_drop(struct lift_array *array);
 

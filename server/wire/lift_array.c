@@ -9,6 +9,7 @@
  */
 #include "wire/lift_array.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,16 +81,30 @@ static int room_fail(const struct lift_reader *reader, bool limit, struct pe_err
                          most);
 }
 
+/* Memory for `room` numbers: doubles, or digits and exponents. What is there stays. */
+static bool room_take(struct lift_array *array, bool wide, size_t room) {
+    if (wide) {
+        double *values = realloc(array->values, room * sizeof *values);
+        array->values = values ? values : array->values;
+        return values != NULL;
+    }
+    struct pe_decimals *list = &array->decimals;
+    uint32_t *digits = realloc(list->digits, room * sizeof *digits);
+    list->digits = digits ? digits : list->digits;
+    int8_t *exponents = digits ? realloc(list->exponents, room * sizeof *exponents) : NULL;
+    list->exponents = exponents ? exponents : list->exponents;
+    list->room = exponents ? room : list->room;
+    return exponents != NULL;
+}
+
 static int values_grow(struct lift_reader *reader, struct pe_error *err) {
     size_t room = room_next(reader->budget, reader->room, 1);
     if (room == reader->room) {
         return room_fail(reader, true, err);
     }
-    double *values = realloc(reader->array->values, room * sizeof *values);
-    if (!values) {
+    if (!room_take(reader->array, reader->array->values, room)) {
         return room_fail(reader, false, err);
     }
-    reader->array->values = values;
     reader->budget->used += room - reader->room;
     reader->room = room;
     return PE_OK;
@@ -114,6 +129,30 @@ static int fix_add(struct lift_reader *reader, size_t index, float single, struc
     return PE_OK;
 }
 
+static void decimals_drop(struct lift_array *array) {
+    free(array->decimals.digits);
+    free(array->decimals.exponents);
+    array->decimals = (struct pe_decimals){0};
+}
+
+/* All numbers as doubles, and what has to be put right where they become floats. */
+static int values_widen(struct lift_reader *reader, struct pe_error *err) {
+    struct lift_array *array = reader->array;
+    if (!room_take(array, true, reader->room)) {
+        return room_fail(reader, false, err);
+    }
+    for (size_t i = 0; i < array->n; i++) {
+        struct pe_number number;
+        pe_decimal_number(array->decimals.digits[i], array->decimals.exponents[i], &number);
+        array->values[i] = number.value;
+        if (number.twice && fix_add(reader, i, number.single, err)) {
+            return err->code;
+        }
+    }
+    decimals_drop(array);
+    return PE_OK;
+}
+
 /* May a number come here? Else the array is refused. */
 bool lift_number_allowed(struct lift_reader *reader, const char *got) {
     if (reader->leaf == 0) {
@@ -131,9 +170,15 @@ bool lift_number_allowed(struct lift_reader *reader, const char *got) {
 }
 
 /* A number, or what stands for one, becomes the next element. */
-int lift_number_add(struct lift_reader *reader, const struct pe_number *number, struct pe_error *err) {
+static void decimal_add(struct lift_array *array, uint32_t digits, int8_t exponent) {
+    array->decimals.digits[array->n] = digits;
+    array->decimals.exponents[array->n] = exponent;
+    array->decimals.n = ++array->n;
+}
+
+static int double_add(struct lift_reader *reader, const struct pe_number *number, struct pe_error *err) {
     struct lift_array *array = reader->array;
-    if (array->n == reader->room && values_grow(reader, err)) {
+    if (!array->values && values_widen(reader, err)) {
         return err->code;
     }
     if (number->twice && fix_add(reader, array->n, number->single, err)) {
@@ -144,9 +189,41 @@ int lift_number_add(struct lift_reader *reader, const struct pe_number *number, 
         array->first_beyond = array->n;
     }
     array->values[array->n++] = number->value;
+    return PE_OK;
+}
+
+int lift_number_add(struct lift_reader *reader, const struct pe_number *number, struct pe_error *err) {
+    struct lift_array *array = reader->array;
+    bool null = isinf(number->value);
+    if (array->n == reader->room && values_grow(reader, err)) {
+        return err->code;
+    }
+    if (!array->values && (number->decimal || null)) {
+        decimal_add(array, null ? 1 : number->digits, null ? PE_DECIMAL_MINUS_INF : number->exponent);
+    } else if (double_add(reader, number, err)) {
+        return err->code;
+    }
     reader->count[reader->depth - 1]++;
     reader->state = LIFT_AFTER;
     return PE_OK;
+}
+
+const char *lift_numbers_read(struct lift_reader *reader, const char *text, const char *end,
+                              struct pe_error *err) {
+    struct lift_array *array = reader->array;
+    size_t *count = &reader->count[reader->depth - 1], left = reader->length[reader->depth - 1] - *count;
+    if (array->values || (array->n == reader->room && values_grow(reader, err))) {
+        return text;
+    }
+    struct pe_decimals row = array->decimals; /* and no further than to the end of the row */
+    row.room = left < row.room - row.n ? row.n + left : row.room;
+    text = pe_decimals_scan(&row, text, end);
+    if (row.n > array->n) {
+        *count += row.n - array->n;
+        array->n = array->decimals.n = row.n;
+        reader->state = LIFT_VALUE;
+    }
+    return text;
 }
 
 void lift_array_overflow(struct lift_reader *reader) {
@@ -208,10 +285,7 @@ void lift_array_complete(struct lift_reader *reader) {
     array->rank = reader->leaf;
     memcpy(array->dim, reader->length, (size_t)array->rank * sizeof array->dim[0]);
     if (array->n > 0 && array->n < reader->room) {
-        double *values = realloc(array->values, array->n * sizeof *values);
-        if (values) {
-            array->values = values;
-        }
+        room_take(array, array->values, array->n);
         reader->budget->used -= reader->room - array->n;
         reader->room = array->n;
     }
@@ -257,7 +331,72 @@ size_t lift_array_bytes(const struct lift_array *array) {
     return array->n * sizeof *array->values + array->n_fixes * sizeof *array->fixes;
 }
 
+double *lift_array_doubles(struct lift_array *array, struct pe_error *err) {
+    if (array->values || array->n == 0) {
+        return array->values;
+    }
+    double *values = malloc(array->n * sizeof *values);
+    if (!values) {
+        pe_fail(err, PE_ERR_MEMORY, "", "no memory for the numbers of this array");
+        return NULL;
+    }
+    for (size_t i = 0; i < array->n; i++) {
+        struct pe_number number;
+        pe_decimal_number(array->decimals.digits[i], array->decimals.exponents[i], &number);
+        values[i] = number.value;
+    }
+    decimals_drop(array);
+    return array->values = values;
+}
+
+/* Each double lies behind or at the place of its float, so that none is lost; both are read and written as bytes. */
+static void doubles_narrow(struct lift_array *array) {
+    char *bytes = (char *)array->values;
+    for (size_t i = 0; i < array->n_fixes; i++) {
+        array->values[array->fixes[i].index] = array->fixes[i].single;
+    }
+    for (size_t i = 0; i < array->n; i++) {
+        double value;
+        memcpy(&value, bytes + i * sizeof value, sizeof value);
+        float single = (float)value;
+        memcpy(bytes + i * sizeof single, &single, sizeof single);
+    }
+}
+
+float *lift_array_singles(struct lift_array *array) {
+    if (array->values) {
+        doubles_narrow(array);
+        return (float *)(void *)array->values;
+    }
+    const struct pe_decimals *list = &array->decimals;
+    pe_decimals_f32(list->digits, list->digits, list->exponents, array->n);
+    free(array->decimals.exponents);
+    array->decimals.exponents = NULL;
+    return (float *)(void *)list->digits;
+}
+
+/* Digits below 2^31 times 10^28 are below 2^128, and so stay a float. */
+static bool decimal_is_large(uint32_t digits, int8_t exponent) {
+    struct pe_number number = {0};
+    if (exponent > 28) {
+        pe_decimal_number(digits, exponent, &number);
+    }
+    return isinf(number.single);
+}
+
+bool lift_array_is_large(const struct lift_array *array) {
+    bool large = false;
+    for (size_t i = 0; array->values && i < array->n; i++) {
+        large |= !(fabs(array->values[i]) < 0x1p127);
+    }
+    for (size_t i = 0; !array->values && i < array->n; i++) {
+        large |= decimal_is_large(array->decimals.digits[i], array->decimals.exponents[i]);
+    }
+    return large;
+}
+
 void lift_array_drop(struct lift_array *array) {
+    decimals_drop(array);
     free(array->values);
     free(array->fixes);
     array->values = NULL;

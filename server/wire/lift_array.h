@@ -32,7 +32,7 @@ struct lift_reader {
     int leaf;                   /* level of the numbers; 0 = not known */
     size_t count[PE_MAX_RANK];  /* elements of the open row of each level */
     size_t length[PE_MAX_RANK]; /* of the rows of each level, or LIFT_LENGTH_UNKNOWN */
-    size_t room;                /* of array->values */
+    size_t room;                /* of array->values or array->decimals */
     size_t room_fixes;
     size_t token_offset; /* place of the token in the whole text */
     size_t n_token;
@@ -63,6 +63,10 @@ void lift_array_refuse(struct lift_reader *reader, int code, const char *got);
 void lift_array_overflow(struct lift_reader *reader);
 /* May a number come here? Else the array has been refused. */
 bool lift_number_allowed(struct lift_reader *reader, const char *got);
+/* Numbers from `text` on that each have a comma behind them, in one row and with few digits: as many as are there and
+ * go in at once. They become the next elements. Returns where the next one begins. */
+const char *lift_numbers_read(struct lift_reader *reader, const char *text, const char *end,
+                              struct pe_error *err);
 /* It becomes the next element. */
 int lift_number_add(struct lift_reader *reader, const struct pe_number *number, struct pe_error *err);
 /* A bracket. false: the array has been refused. */

@@ -72,30 +72,41 @@ static bool number_is_long(const char *text, const char *end) {
     return at - text > LIFT_MAX_NUMBER;
 }
 
+static bool begins_number(const char *at, const char *end) {
+    return at < end && (*at == '-' || (*at >= '0' && *at <= '9'));
+}
+
+/* One number of any form, which becomes the next element; only then it is followed by LIFT_AFTER. */
+static const char *number_read(struct lift_reader *reader, const char *text, const char *end,
+                               struct pe_error *err) {
+    struct pe_number number;
+    const char *at = text;
+    enum pe_number_status status = pe_number_scan(&at, end, &number);
+    if (status == PE_NUMBER_SYNTAX || is_number_byte(*at) || at - text > LIFT_MAX_NUMBER) {
+        if (number_is_long(text, end)) {
+            number_long(reader, place(reader, text), err);
+        } else {
+            number_fail(reader, status, text, at, place(reader, text), err);
+        }
+    } else if (status == PE_NUMBER_OVERFLOW) {
+        lift_array_overflow(reader);
+    } else {
+        lift_number_add(reader, &number, err);
+    }
+    return at;
+}
+
 /* Numbers and commas at `at`, the first byte of a number, up to what is neither, or to end. Every number is
- * followed by another byte before `end`. */
+ * followed by another byte before `end`. Most go in many at a time. */
 static const char *row_read(struct lift_reader *reader, const char *at, const char *end,
                             struct pe_error *err) {
-    struct pe_number number;
-    while (at < end && (*at == '-' || (*at >= '0' && *at <= '9'))) {
-        if (!lift_number_allowed(reader, "a number")) {
+    while (begins_number(at, end) && lift_number_allowed(reader, "a number")) {
+        at = lift_numbers_read(reader, at, end, err);
+        if (err->code || !begins_number(at, end) || !lift_number_allowed(reader, "a number")) {
             return at;
         }
-        const char *text = at;
-        enum pe_number_status status = pe_number_scan(&at, end, &number);
-        if (status == PE_NUMBER_SYNTAX || is_number_byte(*at) || at - text > LIFT_MAX_NUMBER) {
-            if (number_is_long(text, end)) {
-                number_long(reader, place(reader, text), err);
-            } else {
-                number_fail(reader, status, text, at, place(reader, text), err);
-            }
-            return at;
-        }
-        if (status == PE_NUMBER_OVERFLOW) {
-            lift_array_overflow(reader);
-            return at;
-        }
-        if (lift_number_add(reader, &number, err)) {
+        at = number_read(reader, at, end, err);
+        if (reader->state != LIFT_AFTER) {
             return at;
         }
         at = space_pass(at, end);

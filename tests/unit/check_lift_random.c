@@ -2,6 +2,7 @@
  *
  * The lift on random documents, whole and broken, against what jansson reads from the same text.
  */
+#include "fence.h"
 #include "lift_outcome.h"
 #include "suites.h"
 
@@ -166,9 +167,11 @@ static void expect_same_at(struct walk *walk, const char *key, bool plain, const
 /* The envelope is the whole but for null where a watched array was, and that array is in the table. */
 static void expect_same(struct walk *walk, const json_t *whole, const json_t *envelope, bool plain) {
     if (json_is_array(whole) && plain && lift_watched(NULL, walk->keys, walk->depth)) {
-        const struct lift_array *array = lift_find(walk->lift, walk->path);
+        struct pe_error err = {0};
+        struct lift_array *array = lift_find(walk->lift, walk->path);
         EXPECT(json_is_null(envelope) && array, "%s is not lifted", walk->path);
         size_t at = 0;
+        lift_array_doubles(array, &err);
         expect_numbers(array, whole, 0, &at);
         EXPECT(at == array->n, "%s: too many numbers", walk->path);
         walk->found++;
@@ -230,6 +233,59 @@ static char *random_document(uint64_t *state, size_t *n) {
     *n = out.n;
     return out.bytes;
 }
+
+/* In two chunks, wherever the cut is, each chunk right before a page that may not be read. */
+static void expect_cut(const struct fence *fence, const char *text, size_t n, size_t cut, const float *want,
+                       size_t n_want) {
+    struct pe_error err = {0};
+    struct lift *lift = lift_open(&lift_defaults, &err);
+    char *first = memcpy(fence_last(fence, cut), text, cut);
+    EXPECT(!lift_feed(lift, first, cut, &err), "%s", err.text);
+    char *second = memcpy(fence_last(fence, n - cut), text + cut, n - cut);
+    EXPECT(!lift_feed(lift, second, n - cut, &err) && !lift_finish(lift, &err), "%s", err.text);
+    struct lift_array *array = lift_find(lift, "q");
+    EXPECT(array && array->n == n_want, "cut at %zu: %zu numbers", cut, array ? array->n : 0);
+    const float *got = lift_array_singles(array);
+    for (size_t i = 0; i < n_want; i++) {
+        EXPECT(memcmp(&got[i], &want[i], sizeof *got) == 0, "cut at %zu: element %zu is %a, not %a", cut, i,
+               (double)got[i], (double)want[i]);
+    }
+    lift_close(lift);
+}
+
+START_TEST(cut_at_every_byte) {
+    enum { ROWS = 6, COLUMNS = 8, N = ROWS * COLUMNS };
+    char text[N * 32] = "{\"q\":[";
+    float want[N];
+    struct fence fence;
+    uint64_t state = 11;
+    fence_make(&fence, sizeof text);
+    for (int round = 0; round < 20; round++) {
+        size_t n = 6;
+        for (size_t i = 0; i < N; i++) {
+            uint64_t word = random_next(&state);
+            double value = (double)(int64_t)word / (double)(UINT64_C(1) << (40 + word % 40 % 24));
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%.*g%s", i % COLUMNS ? "" : "[",
+                                  round % 2 && word % 16 == 0 ? 17 : 1 + (int)(word % 9), value,
+                                  (i + 1) % COLUMNS ? ","
+                                  : i + 1 < N       ? "], "
+                                                    : "]]}");
+            const char *number = text + n - 1;
+            while (strchr(",] }", *number)) {
+                number--;
+            }
+            while (!strchr(",[ ", number[-1])) {
+                number--;
+            }
+            want[i] = strtof(number, NULL);
+        }
+        for (size_t cut = 0; cut <= n; cut++) {
+            expect_cut(&fence, text, n, cut, want, N);
+        }
+    }
+    fence_drop(&fence);
+}
+END_TEST
 
 START_TEST(reads_as_jansson) {
     uint64_t state = 5;
@@ -296,6 +352,7 @@ Suite *lift_random_suite(void) {
     Suite *suite = suite_create("lift_random");
     TCase *tests = tcase_create("lift_random");
     tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, cut_at_every_byte);
     tcase_add_test(tests, reads_as_jansson);
     tcase_add_test(tests, mutations_are_judged_as_jansson_does);
     suite_add_tcase(suite, tests);

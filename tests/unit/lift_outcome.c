@@ -86,9 +86,10 @@ void outcome_add(struct text *text, const char *format, ...) {
 }
 
 /* "embeddings[2,2] 1 2 3 4", or "embeddings! embeddings[1]: text" */
-static void describe_array(struct text *out, const struct lift_array *array) {
+static void describe_array(struct text *out, struct lift_array *array) {
+    struct pe_error err = {0};
     if (array->error.code) {
-        EXPECT(array->n == 0 && !array->values, "%s has an error and values", array->path);
+        EXPECT(array->n == 0 && !lift_array_doubles(array, &err), "%s has an error and values", array->path);
         outcome_add(out, "%s! %s %s: %s", array->path, pe_code_slug(array->error.code), array->error.path,
                     array->error.text);
         return;
@@ -99,7 +100,7 @@ static void describe_array(struct text *out, const struct lift_array *array) {
     }
     outcome_add(out, "]");
     for (size_t i = 0; i < array->n; i++) {
-        outcome_add(out, " %.17g", array->values[i]);
+        outcome_add(out, " %.17g", lift_array_doubles(array, &err)[i]);
     }
     for (size_t i = 0; i < array->n_fixes; i++) {
         outcome_add(out, " fix %zu %.9g", array->fixes[i].index, (double)array->fixes[i].single);
