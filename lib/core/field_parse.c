@@ -180,16 +180,6 @@ static int parse_positions(struct pe_arena *arena, const struct pe_field *fields
     return pe_field_set_positions(fields, row, base, &positions, err);
 }
 
-/* A tensor in a query has the same spelling as a list of positions: "1,2,3" or "[[1,2],[3,4]]". */
-static int parse_tensor(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
-                        void *base, const char *text, struct pe_error *err) {
-    struct pe_tensor *tensor = pe_arena_array(arena, 1, sizeof *tensor, err);
-    if (!tensor || pe_number_array(arena, tensor, text, err)) {
-        return pe_error_at(err, row->name);
-    }
-    return pe_field_set_tensor(fields, row, base, tensor, err);
-}
-
 static int parse_text(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
                       void *base, const char *text, struct pe_error *err) {
     /* Defaults are static texts, parsed without an arena. */
@@ -216,6 +206,19 @@ static int parse_object(struct pe_arena *arena, const struct pe_field *fields, c
     return pe_field_set_object(fields, row, base, object, err);
 }
 
+int pe_field_parse_tensor(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
+                          void *base, const char *text, enum pe_dtype dtype, struct pe_error *err) {
+    if (row->kind == PE_KIND_TABLE && text[0] != '[') {
+        return parse_text(arena, fields, row, base, text, err);
+    }
+    struct pe_tensor *tensor = pe_arena_array(arena, 1, sizeof *tensor, err);
+    bool exact = row->flags & PE_FIELD_NUMBERS;
+    if (!tensor || pe_number_array(arena, tensor, text, exact ? PE_DTYPE_F64 : dtype, err)) {
+        return pe_error_at(err, row->name);
+    }
+    return pe_field_set_tensor(fields, row, base, tensor, err);
+}
+
 int pe_field_parse(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
                    void *base, const char *text, struct pe_error *err) {
     switch (row->kind) {
@@ -235,12 +238,8 @@ int pe_field_parse(struct pe_arena *arena, const struct pe_field *fields, const 
     case PE_KIND_POSITIONS:
         return parse_positions(arena, fields, row, base, text, err);
     case PE_KIND_TENSOR:
-        return parse_tensor(arena, fields, row, base, text, err);
     case PE_KIND_TABLE:
-        if (text[0] == '[') {
-            return parse_tensor(arena, fields, row, base, text, err);
-        }
-        return parse_text(arena, fields, row, base, text, err);
+        return pe_field_parse_tensor(arena, fields, row, base, text, PE_DTYPE_F64, err);
     case PE_KIND_OBJECT:
         return parse_object(arena, fields, row, base, text, err);
     default:

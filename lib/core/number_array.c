@@ -12,6 +12,7 @@
 /* The state of reading a nested list: where we are, and the shape as far as it is known. */
 struct reader {
     const char *p, *end;
+    enum pe_dtype dtype;
     double *values;
     size_t n, room;
     int rank;
@@ -43,7 +44,7 @@ static int read_number(struct reader *r, int depth, struct pe_error *err) {
         return reader_fail(r, depth, PE_ERR_RANGE, "is beyond 2^53, allowed are -2^53 to 2^53", err);
     }
     if (status == PE_NUMBER_OK) {
-        r->values[r->n++] = number.value;
+        r->values[r->n++] = number.twice && r->dtype == PE_DTYPE_F32 ? number.single : number.value;
         return PE_OK;
     }
     snprintf(what, sizeof what, "%s, got \"%.*s\"",
@@ -119,7 +120,8 @@ static int read_list(struct reader *r, int depth, struct pe_error *err) {
     return close_list(r, depth, count + 1, err);
 }
 
-int pe_number_array(struct pe_arena *arena, struct pe_tensor *out, const char *text, struct pe_error *err) {
+int pe_number_array(struct pe_arena *arena, struct pe_tensor *out, const char *text, enum pe_dtype dtype,
+                    struct pe_error *err) {
     size_t length = strlen(text);
     if (text[0] != '[') { /* a bare list is read as if it had brackets */
         char *bracketed = pe_arena_alloc(arena, length + 3, err);
@@ -130,7 +132,7 @@ int pe_number_array(struct pe_arena *arena, struct pe_tensor *out, const char *t
         text = bracketed;
         length += 2;
     }
-    struct reader r = {.p = text + 1, .end = text + length, .rank = -1};
+    struct reader r = {.p = text + 1, .end = text + length, .dtype = dtype, .rank = -1};
     r.room = length / 2 + 1; /* an item and its comma take two characters at least */
     r.values = pe_arena_array(arena, r.room, sizeof *r.values, err);
     if (!r.values || read_list(&r, 0, err)) {
@@ -139,7 +141,11 @@ int pe_number_array(struct pe_arena *arena, struct pe_tensor *out, const char *t
     if (r.p != r.end) {
         return pe_fail(err, PE_ERR_SYNTAX, "", "has text after its end: \"%.40s\"", r.p);
     }
-    *out = (struct pe_tensor){.data = r.values, .dtype = PE_DTYPE_F64, .rank = r.rank};
-    memcpy(out->dim, r.dim, sizeof r.dim);
+    struct pe_tensor doubles = {.data = r.values, .dtype = PE_DTYPE_F64, .rank = r.rank};
+    memcpy(doubles.dim, r.dim, sizeof r.dim);
+    if (dtype == PE_DTYPE_F32) {
+        return pe_tensor_convert(arena, out, &doubles, dtype, err);
+    }
+    *out = doubles;
     return PE_OK;
 }

@@ -217,7 +217,7 @@ int pe_positions_parse(struct pe_arena *arena, struct pe_positions *out, const c
         return pe_positions_range(out, part[0], part[1], part[2], err);
     }
     struct pe_tensor list;
-    if (pe_number_array(arena, &list, text, err)) {
+    if (pe_number_array(arena, &list, text, PE_DTYPE_F64, err)) {
         return err->code;
     }
     bool rows = list.rank == 3 && list.dim[2] > 1 && list.dim[2] <= PE_MAX_AXES; /* of coordinates */

@@ -198,6 +198,12 @@ PE_API int pe_field_set_object(const struct pe_field *fields, const struct pe_fi
  * it is: what needs memory (tensors, objects, lists of positions, names that are no choices) is PE_ERR_MEMORY then. */
 PE_API int pe_field_parse(struct pe_arena *arena, const struct pe_field *fields, const struct pe_field *row,
                           void *base, const char *text, struct pe_error *err) PE_CHECKED;
+/* pe_field_parse for a row that is a TENSOR or a TABLE: "1,2,3" or "[[1,2],[3,4]]", a list of positions' spelling,
+ * each number rounded once to float64 or float32; pe_field_parse keeps float64. Rows of plain numbers (PE_FIELD_NUMBERS)
+ * always are float64. A table's text without brackets is a name. */
+PE_API int pe_field_parse_tensor(struct pe_arena *arena, const struct pe_field *fields,
+                                 const struct pe_field *row, void *base, const char *text,
+                                 enum pe_dtype dtype, struct pe_error *err) PE_CHECKED;
 /* The struct of an OBJECT row, with its defaults when it is named first: ARENA memory. NULL on failure. */
 PE_API void *pe_field_open_object(struct pe_arena *arena, const struct pe_field *fields,
                                   const struct pe_field *row, void *base, struct pe_error *err);

@@ -103,6 +103,32 @@ static struct pe_spec *query_spec(const struct bind *bind, const struct pe_field
     return *row ? (struct pe_spec *)(void *)((char *)bind->op.base + (*row)->offset) : NULL;
 }
 
+/* The row's value; numbers of tensors are float32 unless float64 is asked for, as in a JSON body. */
+static int query_value(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
+                       const char *value, struct pe_error *err) {
+    bool tensor = row->kind == PE_KIND_TENSOR || (row->kind == PE_KIND_TABLE && value[0] == '[');
+    if (!tensor) {
+        return pe_field_parse(bind->arena, target->fields, row, target->base, value, err);
+    }
+    enum pe_dtype dtype = bind_asked_dtype(bind) == PE_DTYPE_F64 ? PE_DTYPE_F64 : PE_DTYPE_F32;
+    if (!(row->flags & PE_FIELD_NUMBERS)) {
+        bind_note_dtype(bind, dtype);
+    }
+    return pe_field_parse_tensor(bind->arena, target->fields, row, target->base, value, dtype, err);
+}
+
+/* Before the others: `dtype`, which decides how tensors are read. */
+static int query_dtype(struct bind *bind, const char *query, struct pe_error *err) {
+    const struct pe_field *row = &bind->common.fields[0];
+    const char *name, *value;
+    while (query_next(bind->arena, &query, &name, &value, err)) {
+        if (strcmp(name, row->name) == 0 && query_value(bind, &bind->common, row, value, err)) {
+            return err->code;
+        }
+    }
+    return err->code;
+}
+
 /* First pass: `encoding` or `type`, on which the names of the other fields depend. */
 static int query_encoding(struct bind *bind, const char *query, struct pe_error *err) {
     const struct pe_field *row;
@@ -135,7 +161,8 @@ static int query_param(struct bind *bind, struct pe_spec *spec, const struct pe_
         bind->preset_given &= ~bit;
         *(uint64_t *)spec->params &= ~bit;
     }
-    if (pe_field_parse(bind->arena, spec->encoding->fields, param, spec->params, value, err)) {
+    const struct bind_target target = {spec->encoding->fields, spec->encoding->n_fields, spec->params};
+    if (query_value(bind, &target, param, value, err)) {
         return pe_error_at(err, "encoding");
     }
     return PE_OK;
@@ -224,7 +251,7 @@ static int query_dotted(struct bind *bind, const struct pe_field *row, const cha
                         struct pe_error *err) {
     struct bind_target inner;
     const struct pe_field *member = dotted_member(bind, row, rest, &inner, err);
-    if (member && pe_field_parse(bind->arena, inner.fields, member, inner.base, value, err)) {
+    if (member && query_value(bind, &inner, member, value, err)) {
         return pe_error_at(err, row->name);
     }
     return err->code;
@@ -278,12 +305,12 @@ static int query_one(struct bind *bind, const char *name, const char *value, str
         return PE_OK; /* the first pass took it */
     }
     if ((row = target_find(&bind->common, name)) != NULL) {
-        return pe_field_parse(bind->arena, bind->common.fields, row, bind->common.base, value, err);
+        return row == bind->common.fields ? PE_OK : query_value(bind, &bind->common, row, value, err);
     }
     const struct pe_field *param = param_find(spec, name);
     row = target_find(&bind->op, name);
     if (row && (!param || strcmp(row->name, name) == 0)) { /* its names come first, its aliases last */
-        return pe_field_parse(bind->arena, bind->op.fields, row, bind->op.base, value, err);
+        return query_value(bind, &bind->op, row, value, err);
     }
     if (param) {
         return query_param(bind, spec, param, value, err);
@@ -299,7 +326,7 @@ static int query_one(struct bind *bind, const char *name, const char *value, str
 }
 
 int bind_query(struct bind *bind, const char *query, struct pe_error *err) {
-    if (query_encoding(bind, query, err)) {
+    if (query_dtype(bind, query, err) || query_encoding(bind, query, err)) {
         return err->code;
     }
     const char *name, *value;

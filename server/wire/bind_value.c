@@ -192,7 +192,7 @@ static struct pe_tensor *tensor_object(struct bind *bind, const struct pe_field 
 }
 
 /* The dtype that the request asks for, whose row comes first; a preset is no request. */
-static enum pe_dtype asked_dtype(const struct bind *bind) {
+enum pe_dtype bind_asked_dtype(const struct bind *bind) {
     const char *base = bind->common.base;
     return base ? (enum pe_dtype) * (const int *)(const void *)(base + bind->common.fields[0].offset)
                 : PE_DTYPE_NONE;
@@ -201,7 +201,7 @@ static enum pe_dtype asked_dtype(const struct bind *bind) {
 /* A tensor in any of its spellings; errors start with the row's name. */
 static const struct pe_tensor *any_tensor(struct bind *bind, const struct pe_field *row, const json_t *value,
                                           const char *path, bool numbers, struct pe_error *err) {
-    enum pe_dtype asked = asked_dtype(bind);
+    enum pe_dtype asked = bind_asked_dtype(bind);
     bool exact = numbers || (row->flags & PE_FIELD_NUMBERS);
     enum pe_dtype dtype = exact || asked == PE_DTYPE_F64 ? PE_DTYPE_F64 : PE_DTYPE_F32;
     struct pe_tensor *tensor = NULL;

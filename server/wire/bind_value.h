@@ -33,6 +33,8 @@ int bind_config(struct bind *bind, const struct bind_target *target, const struc
 int bind_axes(const struct pe_tensor *tensor);
 /* An axis of size 0 makes a tensor empty, so that nothing but this bounds the others: PE_ERR_SHAPE. */
 int bind_check_empty(const struct pe_tensor *tensor, struct pe_error *err);
+/* The type that the request asks for, NONE where it does not. */
+enum pe_dtype bind_asked_dtype(const struct bind *bind);
 /* A posted tensor's type counts towards that of the result. */
 void bind_note_dtype(struct bind *bind, enum pe_dtype dtype);
 

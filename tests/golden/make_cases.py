@@ -222,7 +222,12 @@ def other_encodings():
             "encoding": {"type": "learned", "table": table}, "positions": {**mask, "rule": rule}},
             source="position ids as transformers makes them: rows of the table")
     exact("learned_offset_2", "type=learned&offset=2&table=" + json.dumps(table, separators=(",", ":")) + "&positions=0:4",
-          {**learned, "table": {"shape": [6, 2], "dtype": "float64"}, "offset": 2}, table[2:6], source="OPT and BART: plain position 0 is row 2")
+          {**learned, "offset": 2}, table[2:6], source="OPT and BART: plain position 0 is row 2")
+    text, once = "1.00000005960464477539062500001", 1 + 2**-23  # just beyond the middle of two floats; as a double the middle
+    exact("learned_query_once", f"type=learned&table=[[0.03,{text}]]&table_scale=3&positions=0:1",
+          {**learned, "table": {"shape": [1, 2], "dtype": "float32"}, "table_scale": 3.0},
+          [[single(3 * float(F32(.03))), single(3 * once)]],
+          source="a table in a query is float32, as one in JSON is, each number rounded once")
     for out, ends in (("clamp", (table[0], table[5])), ("zero", ([0, 0], [0, 0]))):
         exact("learned_" + out, "", {**learned, "out_of_range": out}, [ends[0], table[5], ends[1]], body={
             "encoding": {"type": "learned", "table": table, "out_of_range": out}, "positions": [-1, 5, 6]})

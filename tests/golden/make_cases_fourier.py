@@ -61,11 +61,11 @@ def nerf():
 
 
 def gaussian_features():
-    b = [[.5, -1.25], [3, .1], [-2.75, 1e6]]
+    b = [[.5, -1.25], [3, .125], [-2.75, 1e6]]
     places = [[.5, 2], [0, 0], [123456789.25, -.3]]
     full = [[2 * pi * sum(mpf(w) * mpf(x) for w, x in zip(row, p)) for row in b] for p in places]
     e = {"type": "fourier", "features": "gaussian", "n_axes": 2, "include_input": False,
-         "b": {"shape": [3, 2], "dtype": "float64"}}
+         "b": {"shape": [3, 2], "dtype": "float32"}}
     for order, kinds in (("cos_sin", (cos, sin)), ("sin_cos", (sin, cos))):
         rows = [[mpf(0) if abs(f(a)) < mpf(10)**-50 else f(a) for f in kinds for a in angles] for angles in full]
         write("fourier_gaussian_" + order, f"features=gaussian&n_axes=2&b={text(b)}&order={order}&positions={text(places)}",
@@ -103,7 +103,7 @@ def time2vec():
     w, b = [.5, 2, -.75, 1e5], [.25, 0, 3, -1.5]
     times = [0, 1.5, 1700000000.125, -2.0**40]
     for function, linear in (("sin", "first"), ("cos", "last")):
-        e = {"type": "time2vec", "w": {"shape": [4], "dtype": "float64"}, "b": {"shape": [4], "dtype": "float64"}, "std": 1.0,
+        e = {"type": "time2vec", "w": {"shape": [4], "dtype": "float32"}, "b": {"shape": [4], "dtype": "float32"}, "std": 1.0,
              "function": function, "linear": linear}
         f, at = (sin if function == "sin" else cos), 0 if linear == "first" else 3
         rows = [[mpf(wi) * mpf(t) + mpf(bi) if i == at else f(mpf(wi) * mpf(t) + mpf(bi))

@@ -144,10 +144,11 @@ END_TEST
 
 START_TEST(lists_of_numbers_as_text) {
     struct pe_tensor out;
-    is_error(pe_number_array(arena, &out, "[[1,2],[3,4]] 5", &err), PE_ERR_SYNTAX, "", "text after its end");
+    is_error(pe_number_array(arena, &out, "[[1,2],[3,4]] 5", PE_DTYPE_F64, &err), PE_ERR_SYNTAX, "",
+             "text after its end");
     char deep[64] = "";
     memset(deep, '[', PE_MAX_RANK + 1);
-    is_error(pe_number_array(arena, &out, deep, &err), PE_ERR_SHAPE, "[0][0][0][0][0][0][0][0]",
+    is_error(pe_number_array(arena, &out, deep, PE_DTYPE_F64, &err), PE_ERR_SHAPE, "[0][0][0][0][0][0][0][0]",
              "nested too deep");
 }
 END_TEST
