@@ -176,10 +176,11 @@ static int candidate_describe(struct pe_identify *op, struct pe_trial *trial,
     return err->code;
 }
 
-static bool same(const struct pe_trial *a, const struct pe_trial *b) {
+/* The same encoding; `settled`: in whatever arithmetic, as the first explains the table to its rounding. */
+static bool same(const struct pe_trial *a, const struct pe_trial *b, bool settled) {
     bool alike = a->shape == b->shape && a->naive == b->naive && a->grid == b->grid && a->nerf == b->nerf &&
                  a->stretch == b->stretch && a->layout == b->layout && a->width == b->width &&
-                 a->arithmetic == b->arithmetic && a->ladder.sign == b->ladder.sign &&
+                 (settled || a->arithmetic == b->arithmetic) && a->ladder.sign == b->ladder.sign &&
                  a->xpos.scale_base == b->xpos.scale_base && a->xpos.center == b->xpos.center &&
                  a->xpos.keys == b->xpos.keys;
     for (int i = 0; i < PE_LADDER_N && alike; i++) {
@@ -194,7 +195,8 @@ static struct pe_trial *next_best(const struct pe_identify *op, struct pe_trial 
     for (size_t i = 0; i < op->n_trials; i++) {
         bool known = false;
         for (size_t k = 0; k < n; k++) {
-            known = known || same(&op->trials[i], chosen[k]);
+            bool settled = chosen[k]->square <= 4 * op->floor * op->floor;
+            known = known || same(&op->trials[i], chosen[k], settled);
         }
         if (!known && isfinite(op->trials[i].score) && (!best || op->trials[i].score < best->score)) {
             best = &op->trials[i];
