@@ -79,7 +79,7 @@ UNIT_OBJ := $(UNIT_SRC:%.c=$(B)/%.o)
 OBJ := $(LIB_OBJ) $(SERVER_OBJ) $(MAIN_OBJ) $(UNIT_OBJ)
 FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(filter tests/fuzz/fuzz_%,$(FUZZ_SRC)))
-TOOL_SRC := $(wildcard tests/exact/*.c tests/bench/*.c tests/load/*.c) $(FUZZ_SRC)
+TOOL_SRC := $(wildcard tests/exact/*.c tests/bench/*.c tests/digits/*.c tests/load/*.c) $(FUZZ_SRC)
 
 # ---- Build ---------------------------------------------------------------------------------------------------
 .DEFAULT_GOAL := all
@@ -159,6 +159,9 @@ $(B)/%.o: %.cc $(B)/flags
 $(B)/bench-numbers: $(B)/tests/bench/numbers_simdjson.o
 $(B)/bench-numbers: private LDLIBS = $(if $(wildcard /usr/include/simdjson.h),-lsimdjson) -lstdc++
 
+$(B)/digits: $(patsubst %,$(B)/tests/%.o,digits/digits digits/to_chars instructions) $(LIB_OBJ)
+	@$(LINK) $(LIMITED) -o $@ $^ -lstdc++ $(LIB_LIBS)
+
 # A target alone with the files it is given, or with libFuzzer, which makes them up (FLAVOUR=fuzz).
 FUZZ_PARTS := $(patsubst %.c,$(B)/%.o,$(filter-out tests/fuzz/replay.c tests/fuzz/fuzz_%,$(FUZZ_SRC)))
 $(B)/replay-%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(FUZZ_PARTS) $(SERVER_OBJ) $(LIB_OBJ)
@@ -221,10 +224,11 @@ bench: $(BENCH)                 ## speed, measured on this machine
 
 load: $(B)/load                 ## the load generator build/FLAVOUR/load; called without arguments it says how
 
-# Long: some ten minutes, and a tenth of the requests under a sanitizer.
-soak: server                    ## a daemon under many right and wrong requests (FLAVOUR=asan SEED=7 SOAK_REQUESTS=... SOAK_MUTATIONS=...)
+# Long: some ten minutes, and a tenth of the requests under a sanitizer; then half an hour for all floats.
+soak: server $(B)/digits        ## a daemon under many right and wrong requests (FLAVOUR=asan SEED=7 SOAK_REQUESTS=... SOAK_MUTATIONS=...)
 	@SEED=$(SEED) SOAK_REQUESTS=$(SOAK_REQUESTS) SOAK_MUTATIONS=$(SOAK_MUTATIONS) SOAK_CLIENTS=$(SOAK_CLIENTS) \
 	    $(PYTHON) tests/soak/soak.py $(B)/posencd
+	@$(B)/digits 1 20000000
 
 cov: ONLY = cov
 cov: test                       ## which lines and errors the tests reach: at least 95 % of lib, 85 % of server

@@ -46,6 +46,12 @@ stage_exact() {
     build release build/release/exact && build/release/exact
 }
 
+# The other printer of floats is C++.
+stage_digits() {
+    command -v "${CXX:-g++}" >/dev/null 2>&1 || return 77
+    build release build/release/digits && build/release/digits
+}
+
 http() { # FLAVOUR: the black-box tests tests/http/*.py, each given the daemon (_*.py are their helpers)
     local script result=0
     ls tests/http/[!_]*.py >/dev/null 2>&1 || return 77
@@ -129,7 +135,7 @@ run() { # STAGE
     skipped=$((skipped + $(grep -c '^skip ' "$log")))
 }
 
-[ $# -gt 0 ] || set -- unit exact http unit-asan fuzz http-asan unit-tsan http-tsan unit-portable cov
+[ $# -gt 0 ] || set -- unit exact digits http unit-asan fuzz http-asan unit-tsan http-tsan unit-portable cov
 echo "stages: $* (each says nothing before its end; until then see build/log/STAGE.log)"
 for stage in "$@"; do
     if ! declare -F "stage_$stage" >/dev/null; then
