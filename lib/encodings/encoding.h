@@ -38,6 +38,13 @@ struct pe_angles {
     size_t step;
 };
 
+/* At several places: places go to rows, `stride` numbers apart, which have room for whole groups of eight. */
+#define PE_ANGLES_GROUP 8
+struct pe_angles_rows {
+    size_t first, n, stride; /* first: a multiple of a group */
+    double *cos, *sin;
+};
+
 /* One query and the keys it looks at, with one head of so many. */
 struct pe_pair_row {
     size_t head, heads;
@@ -152,6 +159,10 @@ struct pe_encoding {
     int (*axes)(const struct pe_plan_view *view);
     /* Of what size the grid is along an axis, where the encoding was told; 0: any. NULL: any. */
     size_t (*grid_size)(const struct pe_plan_view *view, int axis);
+    /* x*scale + the vectors of rows that follow each other, float32, without making them first: so many of the n
+     * rows as it takes together, from the first on; 0: encode makes them. out may be x. NULL: it takes none. */
+    size_t (*encode_add)(const struct pe_plan_view *view, const double *positions, size_t n, const float *x,
+                         double scale, float *out);
     /* Tokens in front of a grid, whose coordinates are all -1. NULL: none. */
     size_t (*lead)(const struct pe_plan_view *view);
     /* ---- Rotary encodings; their encode is the points (cos, sin) of the pairs ---- */
@@ -159,6 +170,9 @@ struct pe_encoding {
     /* cos and sin of the angles of some pairs at one position, with the attention factor. Cannot fail. */
     void (*angles)(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
                    const struct pe_angles *out);
+    /* The same in float64, at so many places, whose coordinates follow each other in `spots`. */
+    void (*angles_rows)(const struct pe_plan_view *view, const struct pe_spot *spots, size_t n,
+                        const struct pe_angles_rows *out);
     /* The angles per unit of position [pairs], or [shift_pairs] of an encoding that does not turn. */
     void (*frequencies)(const struct pe_plan_view *view, enum pe_dtype dtype, void *out);
     /* ---- Relative encodings: a term of the logits, which has `bias` or `term`. Their width, if they have

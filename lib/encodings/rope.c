@@ -269,8 +269,10 @@ static size_t plan_bytes(const void *data) {
     size_t n = (size_t)pe_rope_width(params) / 2;
     size_t each =
         sizeof(struct pe_turn) + 2 * sizeof(float) + 1 + (params->xpos ? sizeof(struct pe_wide) : 0);
-    size_t wave = params->arithmetic == PE_ARITHMETIC_EXACT ? ROPE_ALIGNMENT + pe_wave_bytes(n) : 0;
-    return sizeof(struct rope_plan) + n * each + pe_rope_lists_bytes(params) + wave;
+    size_t waves = params->arithmetic == PE_ARITHMETIC_EXACT
+                       ? ROPE_ALIGNMENT + pe_wave_bytes(n) + pe_wave64_bytes(n)
+                       : 0;
+    return sizeof(struct rope_plan) + n * each + pe_rope_lists_bytes(params) + waves;
 }
 
 /* The plan's own copies of the lists of its scaling, as float64. */
@@ -394,6 +396,7 @@ const struct pe_encoding pe_rope = {
     .axes = pe_rope_n_axes,
     .grid_size = pe_rope_grid_size,
     .angles = pe_rope_angles,
+    .angles_rows = pe_rope_angles_rows,
     .frequencies = pe_rope_frequencies,
     .scale = scale,
     .facts = facts,

@@ -10,6 +10,7 @@
 #include "core/replay.h"
 #include "encodings/encoding.h"
 #include "kernels/wave.h"
+#include "kernels/wave64.h"
 
 /* The order of rope.c's rows. */
 enum {
@@ -150,8 +151,9 @@ struct rope_plan {
     struct pe_replay replay; /* not used where the arithmetic is exact */
     struct pe_wide *rates;   /* xPos [n_pairs]: ln(zeta)/scale_base; NULL = none */
     unsigned char *axis;     /* [n_pairs]: the coordinate that turns it */
-    bool is_fast;            /* the wave is for all pairs in float32 */
+    bool is_fast;            /* the waves are for all pairs, in float32 and float64 */
     struct pe_wave wave;
+    struct pe_wave64 wave64;
     struct pe_turn turns[]; /* [n_pairs] */
 };
 
@@ -173,6 +175,8 @@ int pe_rope_n_axes(const struct pe_plan_view *view);
 size_t pe_rope_grid_size(const struct pe_plan_view *view, int axis);
 void pe_rope_angles(const struct pe_plan_view *view, const struct pe_spot *spot, enum pe_dtype dtype,
                     const struct pe_angles *out);
+void pe_rope_angles_rows(const struct pe_plan_view *view, const struct pe_spot *spots, size_t n,
+                         const struct pe_angles_rows *out);
 void pe_rope_encode(const struct pe_plan_view *view, const double *positions, size_t n, enum pe_dtype dtype,
                     void *out);
 size_t pe_rope_shift_pairs(const struct pe_plan_view *view);

@@ -134,12 +134,14 @@ static bool is_fast(const struct rope_plan *plan) {
     return true;
 }
 
-static void wave_open(struct rope_plan *plan) {
+static void waves_open(struct rope_plan *plan) {
     size_t at = (size_t)((char *)(plan->axis + plan->n_pairs) - (char *)plan);
     at = (at + ROPE_ALIGNMENT - 1) / ROPE_ALIGNMENT * ROPE_ALIGNMENT;
     plan->is_fast = is_fast(plan);
     if (plan->is_fast) {
-        pe_wave_open(&plan->wave, (char *)plan + at, plan->turns, plan->n_pairs, 0);
+        pe_wave64_open(&plan->wave64, (char *)plan + at, plan->turns, plan->n_pairs);
+        pe_wave_open(&plan->wave, (char *)plan + at + pe_wave64_bytes(plan->n_pairs), plan->turns,
+                     plan->n_pairs, 0);
     }
 }
 
@@ -164,7 +166,7 @@ int pe_rope_plan_fill(struct pe_plan_view *view, struct pe_error *err) {
     for (size_t i = 0; i < plan->n_pairs; i++) {
         plan->n_slow += pe_turn_is_slow(&plan->turns[i], plan->has_gain || plan->rates);
     }
-    wave_open(plan);
+    waves_open(plan);
     return PE_OK;
 }
 
@@ -233,6 +235,26 @@ static void fast_angles(const struct rope_plan *plan, const struct pe_place *pla
     }
 }
 
+/* Pairs in float64 at a whole x, likewise. Pieces begin where groups do, as that is what kernels take. */
+static void fast_angles64(const struct rope_plan *plan, int64_t x, const struct pe_angles *out) {
+    double sin[FAST_PAIRS], cos[FAST_PAIRS], *to_sin = out->sin, *to_cos = out->cos;
+    for (size_t first = out->first, end = first + out->n; first < end;) {
+        const size_t group = first / PE_WAVE64_LANES * PE_WAVE64_LANES;
+        const size_t stop = end - group < FAST_PAIRS ? end : group + FAST_PAIRS;
+        pe_wave64_run(&plan->wave64, x, 1,
+                      &(struct pe_wave64_out){cos, sin, group, stop - group, FAST_PAIRS});
+        for (; first < stop; first++) {
+            const size_t to = (first - out->first) * out->step;
+            if (to_sin) {
+                to_sin[to] = sin[first - group];
+            }
+            if (to_cos) {
+                to_cos[to] = cos[first - group];
+            }
+        }
+    }
+}
+
 /* Runs of pairs that one coordinate turns. */
 static void plain_angles(const struct pe_plan_view *view, const struct pe_place *places, enum pe_dtype dtype,
                          const struct pe_angles *out) {
@@ -264,12 +286,50 @@ void pe_rope_angles(const struct pe_plan_view *view, const struct pe_spot *spot,
         double position = spot->position[spot->axes == 1 ? 0 : axis];
         pe_place_of(&places[axis], position, sign * plan->scale[axis], sign * plan->offset[axis]);
     }
-    if (plan->is_fast && dtype == PE_DTYPE_F32 && out->first == 0) {
+    int64_t x;
+    if (plan->is_fast && dtype == PE_DTYPE_F64 && pe_wave64_takes(&places[0], &x)) {
+        fast_angles64(plan, x, out);
+    } else if (plan->is_fast && dtype == PE_DTYPE_F32 && out->first == 0) {
         fast_angles(plan, &places[0], out);
     } else if (plan->rates) {
         grown_angles(plan, &places[0], spot, dtype, out);
     } else {
         plain_angles(view, places, dtype, out);
+    }
+}
+
+/* Is it a whole x that the kernels take? */
+static bool takes(const struct pe_plan_view *view, double position, int64_t *x) {
+    const struct rope_plan *plan = view->data;
+    double sign = ((const struct rope *)view->params)->direction == ROPE_CLOCKWISE ? -1 : 1;
+    struct pe_place place;
+    if (!plan->is_fast) {
+        return false;
+    }
+    pe_place_of(&place, position, sign * plan->scale[0], sign * plan->offset[0]);
+    return pe_wave64_takes(&place, x);
+}
+
+void pe_rope_angles_rows(const struct pe_plan_view *view, const struct pe_spot *spots, size_t n,
+                         const struct pe_angles_rows *out) {
+    const struct rope_plan *plan = view->data;
+    struct pe_spot spot = *spots;
+    for (size_t row = 0, rows; row < n; row += rows) {
+        double *cos = out->cos + row * out->stride, *sin = out->sin + row * out->stride;
+        int64_t x, next;
+        spot.position = spots->position + row * (size_t)spots->axes;
+        rows = 1;
+        if (!takes(view, *spot.position, &x)) {
+            struct pe_angles one = {.first = out->first, .n = out->n, .cos = cos, .sin = sin, .step = 1};
+            pe_rope_angles(view, &spot, PE_DTYPE_F64, &one);
+            continue;
+        }
+        while (row + rows < n && (x + (int64_t)rows) % PE_WAVE64_ROWS != 0 &&
+               takes(view, spot.position[rows], &next) && next == x + (int64_t)rows) {
+            rows++;
+        }
+        pe_wave64_run(&plan->wave64, x, rows,
+                      &(struct pe_wave64_out){cos, sin, out->first, out->n, out->stride});
     }
 }
 

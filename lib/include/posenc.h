@@ -44,7 +44,7 @@ extern "C" {
 
 /* The version of the library, and of the numbers it makes: the second changes when any output bit may. */
 #define PE_VERSION          "0.2.0"
-#define PE_NUMERICS_VERSION 3
+#define PE_NUMERICS_VERSION 4
 PE_API const char *pe_version(void);
 
 /* ---- Encodings ---------------------------------------------------------------------------------------- */
@@ -243,6 +243,9 @@ struct pe_apply_args {
     const char *axes;
     bool inverse; /* rotary: turn back, and divide by the attention factor */
     bool keys;    /* rotary: as keys turn, where that differs from queries (xPos) */
+    /* The result goes where the embeddings are, whose type it has: `out` is them. They are read when the work is
+     * opened and written when it runs, once. */
+    bool in_place;
 };
 
 /* apply: out = fl(x*scale) + fl(PE), shaped as the embeddings (Vaswani et al. 2017, sections 3.4 and 3.5). In

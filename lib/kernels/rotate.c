@@ -1,26 +1,50 @@
 /* SPDX-License-Identifier: MIT
  *
- * One loop for each pair of types that is common, and a slow one for results of 16 bits.
+ * Loops for both layouts of pairs and for each type, compiled for each instruction set, and a slow one for results
+ * of 16 bits.
  */
 #include "kernels/rotate.h"
 
-static void rotate_f32(const float *x, float *out, const struct pe_turn_pairs *pairs) {
-    for (size_t i = 0; i < pairs->n; i++) {
-        size_t at = i * pairs->step;
-        double a = (double)x[at], b = (double)x[at + pairs->apart];
-        out[at] = (float)(a * pairs->cos[i] - b * pairs->sin[i]);
-        out[at + pairs->apart] = (float)(b * pairs->cos[i] + a * pairs->sin[i]);
-    }
-}
+#include <stdint.h>
+#if PE_AVX2
+#include <immintrin.h>
+#endif
 
-static void rotate_f64(const double *x, double *out, const struct pe_turn_pairs *pairs) {
-    for (size_t i = 0; i < pairs->n; i++) {
-        size_t at = i * pairs->step;
-        double a = x[at], b = x[at + pairs->apart];
-        out[at] = a * pairs->cos[i] - b * pairs->sin[i];
-        out[at + pairs->apart] = b * pairs->cos[i] + a * pairs->sin[i];
-    }
-}
+#define REAL     float
+#define NAMED(x) x##_float_plain
+#include "kernels/rotate_real.h"
+
+#define REAL     double
+#define NAMED(x) x##_double_plain
+#include "kernels/rotate_real.h"
+
+#if PE_AVX2
+#include "kernels/avx2_begin.h"
+#define REAL     float
+#define NAMED(x) x##_float_avx2
+#include "kernels/rotate_real.h"
+
+#define REAL     double
+#define NAMED(x) x##_double_avx2
+#include "kernels/rotate_real.h"
+#include "kernels/avx2_end.h"
+
+#include "kernels/avx512_begin.h"
+#include "kernels/rotate_avx512.h"
+#include "kernels/avx512_end.h"
+#endif
+
+static const struct {
+    void (*of_float)(const void *x, void *out, const struct pe_turn_pairs *pairs);
+    void (*of_double)(const void *x, void *out, const struct pe_turn_pairs *pairs);
+} kernels[PE_INSTRUCTIONS_COUNT] = {
+    [PE_INSTRUCTIONS_PLAIN] = {rotate_float_plain, rotate_double_plain},
+#if PE_AVX2
+    [PE_INSTRUCTIONS_AVX2] = {rotate_float_avx2, rotate_double_avx2},
+    /* gcc 12 fuses alternating sums and differences of products where it may use FMA, contraction off or not */
+    [PE_INSTRUCTIONS_AVX512] = {rotate_float_avx512, rotate_double_avx2},
+#endif
+};
 
 static void rotate_narrow(enum pe_dtype real, const void *x, enum pe_dtype out_dtype, char *out,
                           const struct pe_turn_pairs *pairs) {
@@ -41,8 +65,14 @@ void pe_rotate(enum pe_dtype real, const void *x, enum pe_dtype out_dtype, void 
     if (real != out_dtype) {
         rotate_narrow(real, x, out_dtype, out, pairs);
     } else if (real == PE_DTYPE_F64) {
-        rotate_f64(x, out, pairs);
+        kernels[pairs->instructions].of_double(x, out, pairs);
     } else {
-        rotate_f32(x, out, pairs);
+        kernels[pairs->instructions].of_float(x, out, pairs);
     }
+}
+
+void pe_rotate_settle(void) {
+#if PE_AVX2
+    _mm_sfence();
+#endif
 }

@@ -5,12 +5,15 @@
 #ifndef PE_ROTATE_H
 #define PE_ROTATE_H
 
+#include "kernels/target.h"
 #include "posenc.h"
 
-/* Pair i is elements i*step and i*step + apart, turned by c = cos[i], s = sin[i]. */
+/* Pair i is elements i*step and i*step + apart, turned by c = cos[i], s = sin[i]. With step 2 apart is 1. */
 struct pe_turn_pairs {
     const double *cos, *sin;
     size_t n, step, apart;
+    enum pe_instructions instructions; /* that may be used; the result is the same */
+    bool far; /* nobody will read the result soon: keep it out of the caches; pe_rotate_settle */
 };
 
 /* x of type real (float32 or float64) to out of any type. Products and sums are float64 and rounded once to
@@ -18,5 +21,7 @@ struct pe_turn_pairs {
  * be x. */
 void pe_rotate(enum pe_dtype real, const void *x, enum pe_dtype out_dtype, void *out,
                const struct pe_turn_pairs *pairs);
+/* Has what was kept out of the caches arrive before what is written next. */
+void pe_rotate_settle(void);
 
 #endif

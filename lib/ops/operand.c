@@ -260,6 +260,19 @@ int pe_positions_lead(struct pe_arena *arena, const struct pe_plan *plan, struct
     return PE_OK;
 }
 
+int pe_operand_result(struct pe_arena *arena, struct pe_tensor *out, const struct pe_apply_args *args,
+                      enum pe_dtype dtype, struct pe_error *err) {
+    const struct pe_tensor *x = args->embeddings;
+    if (args->in_place) {
+        *out = *x;
+        return dtype == x->dtype ? PE_OK
+                                 : pe_fail(err, PE_ERR_CONFLICT, "dtype",
+                                           "is %s, but the embeddings whose place the result takes are %s",
+                                           pe_dtype_name(dtype), pe_dtype_name(x->dtype));
+    }
+    return pe_tensor_alloc(arena, out, dtype, x->rank, x->dim, err) ? pe_error_at(err, "embeddings") : PE_OK;
+}
+
 int pe_operand_scale_read(const struct pe_operand_scale *scale, size_t width, enum pe_dtype real, double *out,
                           struct pe_error *err) {
     *out = scale->mode == PE_EMBEDDING_SCALE_NUMBER ? scale->number : 1;

@@ -30,6 +30,10 @@ struct pe_operand_rule {
 int pe_operand_read(struct pe_arena *arena, struct pe_operand *out, const struct pe_tensor *in,
                     const struct pe_operand_rule *rule, struct pe_error *err);
 
+/* The tensor of apply's result: of its own, or the embeddings themselves. */
+int pe_operand_result(struct pe_arena *arena, struct pe_tensor *out, const struct pe_apply_args *args,
+                      enum pe_dtype dtype, struct pe_error *err);
+
 /* What embeddings are multiplied by. */
 struct pe_operand_scale {
     enum pe_embedding_scale mode;

@@ -22,8 +22,10 @@
 #include <math.h>
 #include <string.h>
 
-#define PART_ITEMS ((size_t)32768)
-#define PIECE      128 /* pairs at a time */
+#define PART_ITEMS ((size_t)65536)
+#define FAR_BYTES  ((size_t)8 << 20) /* of a result that caches will not keep */
+#define ROWS       16                /* positions at a time */
+#define PIECE      64                /* and pairs, a multiple of PE_ANGLES_GROUP */
 
 /* An axis other than the vector's own: its size, and from one to the next in vectors. */
 struct axis {
@@ -39,33 +41,41 @@ struct rotate {
     size_t real_size, size, width;
     struct axis batch, time, heads; /* n 1 where there is none */
     bool own_positions;             /* each sequence of the batch has its own */
-    bool inverse, keys;
+    bool inverse, keys, far;
+    enum pe_instructions instructions;
     size_t n_positions, part_positions;
     const struct pe_stop *stop;
 };
 
 /* ---- Running ------------------------------------------------------------------------------------------- */
 
+/* The angles of some pairs at some positions, rows of ANGLES. */
 struct piece {
-    size_t first; /* pair */
-    struct pe_turn_pairs turn;
+    double cos[ROWS][PIECE], sin[ROWS][PIECE];
+    size_t first, n; /* pairs */
+    size_t position, rows;
 };
 
-static void turn_vector(const struct rotate *op, size_t vector, const struct piece *piece,
+static void turn_vector(const struct rotate *op, size_t vector, const struct piece *piece, size_t row,
                         const struct pe_pairs *pairs) {
+    const struct pe_turn_pairs turn = {piece->cos[row], piece->sin[row],  piece->n, pairs->step,
+                                       pairs->apart,    op->instructions, op->far};
     size_t at = vector * op->width + pairs->first + piece->first * pairs->step;
-    pe_rotate(op->real, op->x + at * op->real_size, op->dtype, op->out + at * op->size, &piece->turn);
+    pe_rotate(op->real, op->x + at * op->real_size, op->dtype, op->out + at * op->size, &turn);
 }
 
-/* All vectors at one position. */
-static void turn_position(const struct rotate *op, size_t position, const struct piece *piece,
-                          const struct pe_pairs *pairs) {
-    size_t t = position % op->time.n, b = position / op->time.n;
-    size_t n_batch = op->own_positions ? 1 : op->batch.n;
-    for (size_t i = 0; i < n_batch; i++) {
-        size_t vector = (op->own_positions ? b : i) * op->batch.stride + t * op->time.stride;
-        for (size_t h = 0; h < op->heads.n; h++) {
-            turn_vector(op, vector + h * op->heads.stride, piece, pairs);
+/* All vectors at these positions, in the order in which they lie in memory. */
+static void turn_positions(const struct rotate *op, const struct piece *piece, const struct pe_pairs *pairs) {
+    const bool by_heads = op->time.stride < op->heads.stride;
+    const size_t outer = by_heads ? op->heads.n : piece->rows, inner = by_heads ? piece->rows : op->heads.n;
+    const size_t n_batch = op->own_positions ? 1 : op->batch.n;
+    for (size_t i = 0; i < n_batch * outer; i++) {
+        for (size_t j = 0; j < inner; j++) {
+            const size_t row = by_heads ? j : i % outer, head = by_heads ? i % outer : j;
+            const size_t t = (piece->position + row) % op->time.n, own = (piece->position + row) / op->time.n;
+            const size_t b = op->own_positions ? own : i / outer;
+            const size_t vector = b * op->batch.stride + t * op->time.stride + head * op->heads.stride;
+            turn_vector(op, vector, piece, row, pairs);
         }
     }
 }
@@ -79,34 +89,44 @@ static void turn_back(double *cos, double *sin) {
     *sin = ldexp(-s / square, -exponent);
 }
 
-static void rotate_position(const struct rotate *op, size_t position, const struct pe_pairs *pairs) {
-    const struct pe_encoding *row = pe_plan_row(op->plan);
-    double cos[PIECE], sin[PIECE], coordinates[PE_MAX_AXES];
-    struct pe_spot spot = {.position = coordinates, .axes = op->positions.axes, .keys = op->keys};
-    pe_positions_read(&op->positions, position, 1, coordinates);
-    for (size_t first = 0; first < pairs->n; first += PIECE) {
-        size_t n = pairs->n - first < PIECE ? pairs->n - first : PIECE;
-        struct pe_angles angles = {.first = first, .n = n, .cos = cos, .sin = sin, .step = 1};
-        row->angles(pe_plan_view(op->plan), &spot, PE_DTYPE_F64, &angles);
-        for (size_t i = 0; i < n && op->inverse; i++) {
+static void piece_inverse(struct piece *piece) {
+    for (size_t row = 0; row < piece->rows; row++) {
+        double *cos = piece->cos[row], *sin = piece->sin[row];
+        for (size_t i = 0; i < piece->n; i++) {
             turn_back(&cos[i], &sin[i]);
         }
-        struct piece piece = {first, {cos, sin, n, pairs->step, pairs->apart}};
-        turn_position(op, position, &piece, pairs);
+    }
+}
+
+static void rotate_positions(const struct rotate *op, size_t position, size_t rows,
+                             const struct pe_pairs *pairs) {
+    const struct pe_encoding *row = pe_plan_row(op->plan);
+    struct piece piece;
+    piece.first = 0;
+    piece.position = position;
+    piece.rows = rows;
+    double coordinates[ROWS * PE_MAX_AXES];
+    struct pe_spot spots = {.position = coordinates, .axes = op->positions.axes, .keys = op->keys};
+    pe_positions_read(&op->positions, position, rows, coordinates);
+    for (; piece.first < pairs->n; piece.first += PIECE) {
+        piece.n = pairs->n - piece.first < PIECE ? pairs->n - piece.first : PIECE;
+        const struct pe_angles_rows angles = {piece.first, piece.n, PIECE, piece.cos[0], piece.sin[0]};
+        row->angles_rows(pe_plan_view(op->plan), &spots, rows, &angles);
+        if (op->inverse) {
+            piece_inverse(&piece);
+        }
+        turn_positions(op, &piece, pairs);
     }
 }
 
 /* Columns that do not turn. */
 static void pass_columns(const struct rotate *op, size_t first_vector, size_t n, size_t column) {
-    if (column == op->width) {
-        return;
-    }
     for (size_t v = first_vector; v < first_vector + n; v++) {
         size_t at = v * op->width + column;
         const char *x = op->x + at * op->real_size;
         char *out = op->out + at * op->size;
         if (op->real == op->dtype) {
-            memcpy(out, x, (op->width - column) * op->size);
+            memmove(out, x, (op->width - column) * op->size);
         } else {
             pe_vector_store(op->real, x, op->width - column, op->dtype, out);
         }
@@ -130,9 +150,15 @@ static void rotate_part(const void *state, size_t part) {
     struct pe_pairs pairs = pe_plan_row(op->plan)->pairs(pe_plan_view(op->plan));
     size_t first = part * op->part_positions;
     size_t end = op->n_positions - first < op->part_positions ? op->n_positions : first + op->part_positions;
-    for (size_t i = first; i < end && !pe_stop_asked(op->stop); i++) {
-        pass_position(op, i, 2 * pairs.n);
-        rotate_position(op, i, &pairs);
+    for (size_t i = first, rows; i < end && !pe_stop_asked(op->stop); i += rows) {
+        rows = end - i < ROWS ? end - i : ROWS;
+        for (size_t row = 0; row < rows && 2 * pairs.n < op->width; row++) {
+            pass_position(op, i + row, 2 * pairs.n);
+        }
+        rotate_positions(op, i, rows, &pairs);
+    }
+    if (op->far) {
+        pe_rotate_settle();
     }
 }
 
@@ -279,7 +305,7 @@ static void work_fill(struct pe_work *work, struct rotate *op) {
     op->part_positions = items && items < PART_ITEMS ? PART_ITEMS / items : 1;
     *work = (struct pe_work){
         .n_parts = n / op->part_positions + (n % op->part_positions != 0),
-        .cost_ns = (double)op->n_positions * (pe_encoding_row_ns(op->plan, op->dtype) + 1.5 * (double)items),
+        .cost_ns = (double)op->n_positions * (pe_encoding_row_ns(op->plan, op->dtype) + 0.5 * (double)items),
         .state = op,
         .run = rotate_part,
         .stop = op->stop,
@@ -310,11 +336,13 @@ int pe_rotate_open(struct pe_arena *arena, struct pe_work *work, struct pe_tenso
         pe_operand_read(arena, &operand, x, &rule, err) || overflow_check(op, &operand, err)) {
         return err->code;
     }
-    if (pe_tensor_alloc(arena, out, op->dtype, x->rank, x->dim, err)) {
-        return pe_error_at(err, "embeddings");
+    if (pe_operand_result(arena, out, args, op->dtype, err)) {
+        return err->code;
     }
     op->x = operand.tensor.data;
     op->out = out->data;
+    op->instructions = pe_instructions();
+    op->far = !args->in_place && pe_tensor_bytes(out) >= FAR_BYTES;
     work_fill(work, op);
     return PE_OK;
 }

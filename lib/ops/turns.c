@@ -26,7 +26,8 @@ int pe_turns_make(struct pe_arena *arena, struct pe_turns *turns, const struct p
                   const struct pe_positions *positions, bool keys, struct pe_error *err) {
     size_t n = pe_positions_count(positions);
     *turns = (struct pe_turns){.pairs = pe_plan_row(plan)->pairs(pe_plan_view(plan)),
-                               .batch = positions->batch ? positions->length : 0};
+                               .batch = positions->batch ? positions->length : 0,
+                               .instructions = pe_instructions()};
     turns->cos = pe_arena_array(arena, n, turns->pairs.n * sizeof *turns->cos, err);
     turns->sin = pe_arena_array(arena, n, turns->pairs.n * sizeof *turns->sin, err);
     if (!turns->cos || !turns->sin || angles_make(turns, plan, positions, keys, err)) {
@@ -46,7 +47,8 @@ void pe_turns_run(const struct pe_turns *turns, size_t b, size_t position, enum 
                                   .sin = turns->sin + row,
                                   .n = turns->pairs.n,
                                   .step = turns->pairs.step,
-                                  .apart = turns->pairs.apart};
+                                  .apart = turns->pairs.apart,
+                                  .instructions = turns->instructions};
     pe_rotate(real, (const char *)x + turns->pairs.first * size, real,
               (char *)out + turns->pairs.first * size, &pairs);
 }

@@ -6,6 +6,7 @@
 #define PE_TURNS_H
 
 #include "encodings/encoding.h"
+#include "kernels/target.h"
 
 /* cos and sin [positions, pairs], float64. */
 struct pe_turns {
@@ -13,6 +14,7 @@ struct pe_turns {
     double *cos, *sin;
     size_t batch;   /* from the first position of one sequence to that of the next; 0 = shared */
     double largest; /* of |cos| and |sin| */
+    enum pe_instructions instructions;
 };
 
 /* `keys`: as keys turn. Positions were admitted. ARENA memory. */

@@ -90,7 +90,7 @@ START_TEST(limits_and_versions) {
     ground.config.reply_bytes = 4097;
     expect_part("GET /v1/limits", "\"reply_bytes\":4097,");
     expect_part("GET /v1/limits", "\"position_max\":9007199254740992");
-    expect_part("GET /v1/version", "\"version\":\"" PE_VERSION "\",\"numerics\":3,\"api\":\"v1\"");
+    expect_part("GET /v1/version", "\"version\":\"" PE_VERSION "\",\"numerics\":4,\"api\":\"v1\"");
     expect_part("GET /healthz", "{\"live\":true}");
     expect_part("GET /readyz", "{\"ready\":true}");
 }

@@ -7,44 +7,13 @@
 #include "suites.h"
 
 #include "core/ladder.h"
+#include "fence.h"
 #include "instructions.h"
 #include "kernels/wave.h"
 #include "posenc_fields.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-/* ---- Memory between pages that may not be touched ------------------------------------------------------ */
-
-struct fenced {
-    char *pages;
-    size_t page, bytes;
-};
-
-static void fence_open(struct fenced *fenced, size_t bytes) {
-    int zero = open("/dev/zero", O_RDWR);
-    fenced->page = (size_t)sysconf(_SC_PAGESIZE);
-    fenced->bytes = (bytes + fenced->page - 1) / fenced->page * fenced->page;
-    fenced->pages =
-        mmap(NULL, fenced->bytes + 2 * fenced->page, PROT_READ | PROT_WRITE, MAP_PRIVATE, zero, 0);
-    ck_assert(zero >= 0 && fenced->pages != MAP_FAILED);
-    ck_assert(mprotect(fenced->pages, fenced->page, PROT_NONE) == 0);
-    ck_assert(mprotect(fenced->pages + fenced->page + fenced->bytes, fenced->page, PROT_NONE) == 0);
-    close(zero);
-}
-
-static void fence_close(struct fenced *fenced) {
-    munmap(fenced->pages, fenced->bytes + 2 * fenced->page);
-}
-
-/* So many floats right before the page behind, or right behind the one before. */
-static float *fence_floats(const struct fenced *fenced, size_t n, bool at_end) {
-    char *first = fenced->pages + fenced->page;
-    return (float *)(void *)(at_end ? first + fenced->bytes - n * sizeof(float) : first);
-}
 
 /* ---- Rows of one encoding ------------------------------------------------------------------------------ */
 
@@ -57,7 +26,7 @@ struct setup {
     void *tables;
     size_t width, n; /* columns, pairs */
     bool halves, cos_first;
-    struct fenced fenced;
+    struct fence fence;
     float *want;
 };
 
@@ -72,14 +41,14 @@ static void setup_open(struct setup *s, size_t width, double base, enum pe_instr
     instructions_limit(instructions);
     pe_wave_open(&s->wave, s->tables, s->turns, s->n, 1);
     ck_assert_int_eq(s->wave.instructions, instructions);
-    fence_open(&s->fenced, MOST_ROWS * width * sizeof(float));
+    fence_make(&s->fence, MOST_ROWS * width * sizeof(float));
 }
 
 static void setup_close(struct setup *s) {
     free(s->turns);
     free(s->tables);
     free(s->want);
-    fence_close(&s->fenced);
+    fence_drop(&s->fence);
 }
 
 static struct pe_wave_out out_of(const struct setup *s, float *row) {
@@ -118,7 +87,7 @@ static void compare_rows(const struct setup *s, const float *got, size_t rows, i
 }
 
 static void check_run(struct setup *s, int64_t x, int64_t step, size_t rows, bool at_end, bool far) {
-    float *got = fence_floats(&s->fenced, rows * s->width, at_end);
+    float *got = fence_side(&s->fence, rows * s->width * sizeof(float), at_end);
     struct pe_wave_out to = out_of(s, got);
     to.far = far;
     for (size_t row = 0; row < rows; row++) {
@@ -203,7 +172,7 @@ static void check_places(struct setup *s, uint64_t *state, int n) {
         double p = sign * (double)(next_random(state) >> 11 >> next_random(state) % 53) *
                    (next_random(state) & 1 ? 1 : 0x1p-30);
         struct pe_place place;
-        float *got = fence_floats(&s->fenced, s->width, next_random(state) & 1);
+        float *got = fence_side(&s->fence, s->width * sizeof(float), next_random(state) & 1);
         s->halves = next_random(state) & 1;
         s->cos_first = next_random(state) & 1;
         pe_place_of(&place, p, scales[next_random(state) % PE_COUNT(scales)],
@@ -239,7 +208,7 @@ START_TEST(wave_parts_are_of_the_row) {
     pe_place_of(&place, 12345.75, 1, 0);
     want_row(&s, 0, &place);
     for (size_t size = 8; size <= 512; size *= 8) {
-        float *got = fence_floats(&s.fenced, s.width, true);
+        float *got = fence_side(&s.fence, s.width * sizeof(float), true);
         memset(got, 0x7f, s.width * sizeof(float));
         for (size_t first = 0; first < s.n; first += size) {
             size_t n = s.n - first < size ? s.n - first : size;
@@ -265,7 +234,7 @@ START_TEST(wave_is_right_in_half_a_million_values) {
     for (int n = 0; n < 16 * (int)PE_COUNT(bits); n++) {
         int64_t furthest = (INT64_C(1) << bits[n % (int)PE_COUNT(bits)]) - 64;
         int64_t x = (int64_t)(next_random(&state) % (uint64_t)(2 * furthest)) - furthest;
-        float *got = fence_floats(&s.fenced, 64 * s.width, n % 2);
+        float *got = fence_side(&s.fence, 64 * s.width * sizeof(float), n % 2);
         for (int64_t row = 0; row < 64; row++) {
             struct pe_place place;
             const struct pe_wave_out to = out_of(&s, s.want + (size_t)row * s.width);

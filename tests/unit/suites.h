@@ -103,6 +103,7 @@
     X(rope_replay)        \
     X(rotary)             \
     X(rotary_attention)   \
+    X(rotate)             \
     X(rows)               \
     X(safetensors)        \
     X(shaw)               \
@@ -120,6 +121,7 @@
     X(torch)              \
     X(transformer_xl)     \
     X(wave)               \
+    X(wave64)             \
     X(wavlm)
 /* clang-format on */
 
