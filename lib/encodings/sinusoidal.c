@@ -17,7 +17,7 @@
 #include "core/ladder.h"
 #include "core/replay.h"
 #include "encodings/encoding.h"
-#include "kernels/wave.h"
+#include "kernels/wave_add.h"
 
 #include <math.h>
 #include <string.h>
@@ -334,6 +334,22 @@ static void encode(const struct pe_plan_view *view, const double *positions, siz
     }
 }
 
+/* Rows in equal steps that hold nothing but values. */
+static size_t encode_add(const struct pe_plan_view *view, const double *positions, size_t n, const float *x,
+                         double scale, float *out) {
+    const struct sinusoidal *params = view->params;
+    const struct plan *plan = view->data;
+    struct run run = {0};
+    bool padded = params->given >> FIELD_PADDING_IDX & 1,
+         zero_column = plan->n_first + plan->n_second < view->width;
+    if (!is_exact(view) || padded || zero_column || run_of(params, positions, n, &run) == 0) {
+        return 0;
+    }
+    const struct pe_wave_out rows = wave_out(view, out);
+    pe_wave_add(&plan->wave, run.x, run.step, run.n, &rows, &(struct pe_wave_sum){x, out, scale});
+    return run.n;
+}
+
 /* The lone column at the end of an odd width is in no pair, and neither is the zero column. */
 static size_t shift_pairs(const struct pe_plan_view *view) {
     return ((const struct plan *)view->data)->n_second;
@@ -386,6 +402,7 @@ const struct pe_encoding pe_sinusoidal = {
     .admit = admit,
     .apart = apart,
     .encode = encode,
+    .encode_add = encode_add,
     .shift_pairs = shift_pairs,
     .shift = shift,
     .frequencies = frequencies,

@@ -18,7 +18,7 @@ double pe_vector_largest_of(const struct pe_tensor *tensor, const struct pe_stop
 double pe_vector_limit(enum pe_dtype dtype);
 /* A quarter of its last place: any finite number plus this, and the sum plus this, stays finite. */
 double pe_vector_harmless(enum pe_dtype dtype);
-/* out = x*scale + added. added may be out itself, or NULL for nothing; x may not be out. */
+/* out = x*scale + added. added may be NULL for nothing; it or x, not both, may be out itself. */
 void pe_vector_scale_add(enum pe_dtype dtype, void *out, const void *x, double scale, const void *added,
                          size_t n);
 /* out = a + b and out = a - b; out may be a. */

@@ -60,8 +60,24 @@ static void NAMED(scale_add_in)(REAL *restrict out, const REAL *restrict x, REAL
     }
 }
 
+static void NAMED(scale_on)(REAL *x, REAL scale, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        x[i] *= scale;
+    }
+}
+
+static void NAMED(scale_add_on)(REAL *restrict x, REAL scale, const REAL *restrict added, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        x[i] = x[i] * scale + added[i];
+    }
+}
+
 static void NAMED(scale_add)(REAL *out, const REAL *x, REAL scale, const REAL *added, size_t n) {
-    if (!added) {
+    if (x == out && !added) {
+        NAMED(scale_on)(out, scale, n);
+    } else if (x == out) {
+        NAMED(scale_add_on)(out, scale, added, n);
+    } else if (!added) {
         NAMED(scale_to)(out, x, scale, n);
     } else if (added == out) {
         NAMED(scale_add_in)(out, x, scale, n);

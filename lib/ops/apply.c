@@ -8,9 +8,10 @@
  * expression in any tensor library that holds the exact PE. 16-bit types are widened to float32 and the sum
  * is rounded once: bfloat16 keeps 8 bits, and a model that adds in it loses the position.
  *
- * A part is a block of rows t. Where the positions are shared by the batch, PE is made once per part, in the
- * place of the first sequence's result, and added to the others before it is overwritten: no memory but the
- * result. Results of 16 bits have no room for it there, so it gets memory of its own.
+ * A part is a block of rows t. Where the positions are shared by the batch, PE is made once, some rows at a time
+ * on the stack, and added to all sequences. A row that is too wide for that is made in the place of the first
+ * sequence's result, and added to the others before it is overwritten; where the result is not as wide, or where x
+ * is, in memory of its own.
  *
  * Overflow is settled before the work starts. The largest |x*scale| is known, and an encoding can tell
  * whether its vectors stay below what is left up to infinity. Only where they may not is each sum looked at.
@@ -23,27 +24,31 @@
 #include <math.h>
 #include <string.h>
 
-#define PART_ITEMS ((size_t)16384) /* of PE in one part: it stays in the cache for the whole batch */
-#define CHUNK      128
+#define PART_ITEMS    ((size_t)16384) /* of PE in one part: it stays in the cache for the whole batch */
+#define ROWS_TOGETHER 64              /* where the encoding adds */
+#define WIDE_ITEMS    ((size_t)16384) /* a row for which that is too much */
+#define CHUNK         128
+#define VECTORS_BYTES ((size_t)64 << 10) /* of PE at a time, in the nearest cache */
 
 struct apply {
     const struct pe_plan *plan; /* makes PE; NULL when nothing is added */
     struct pe_positions positions;
     const unsigned char *x; /* real */
-    unsigned char *added;   /* real [T, D], where PE is made; NULL: in out */
+    unsigned char *added;   /* real [T, D], where PE is made if it is long; NULL: in out */
     unsigned char *out;     /* dtype */
     enum pe_dtype real, dtype;
     size_t real_size, size;
     size_t batch, length, width; /* positions per sequence: batch 1 and length B*T */
     size_t part_rows;
     double scale;
+    bool in_place, together; /* the encoding adds: each vector is for one row */
     const struct pe_stop *stop;
 };
 
-/* One run of n numbers from element `first` of x and out; added is real, or NULL. */
-static void run_add(const struct apply *op, size_t first, const void *added, size_t n) {
+/* One run of n numbers from element `first` of x to out; added is real, or NULL. */
+static void run_add(const struct apply *op, size_t first, const void *added, size_t n, void *to) {
     const unsigned char *x = op->x + first * op->real_size;
-    unsigned char *out = op->out + first * op->size;
+    unsigned char *out = to;
     if (op->dtype == op->real) {
         pe_vector_scale_add(op->real, out, x, op->scale, added, n);
         return;
@@ -68,22 +73,51 @@ static void run_encode(const struct apply *op, size_t first, size_t n, void *out
 static void run_sequence(const struct apply *op, size_t first, const unsigned char *added, size_t n) {
     for (size_t i = 0, step; i < n && !pe_stop_asked(op->stop); i += step) {
         step = pe_stop_step(n, i);
-        run_add(op, first + i, added ? added + i * op->real_size : NULL, step);
+        run_add(op, first + i, added ? added + i * op->real_size : NULL, step,
+                op->out + (first + i) * op->size);
     }
+}
+
+/* Some rows of all sequences, with PE in `added`. */
+static void apply_rows(const struct apply *op, size_t row, size_t rows, unsigned char *added) {
+    if (op->plan) {
+        run_encode(op, row, rows, added);
+    }
+    for (size_t b = op->batch; b-- > 0 && !pe_stop_asked(op->stop);) {
+        run_sequence(op, (b * op->length + row) * op->width, op->plan ? added : NULL, rows * op->width);
+    }
+}
+
+/* Rows from `row` on that the encoding adds by itself; 0: none. */
+static size_t apply_together(const struct apply *op, size_t row, size_t end) {
+    double positions[ROWS_TOGETHER];
+    const size_t first = row * op->width, n = end - row < ROWS_TOGETHER ? end - row : ROWS_TOGETHER;
+    if (!op->together) {
+        return 0;
+    }
+    pe_positions_read(&op->positions, row, n, positions);
+    return pe_plan_row(op->plan)->encode_add(pe_plan_view(op->plan), positions, n,
+                                             (const float *)(const void *)op->x + first, op->scale,
+                                             (float *)(void *)op->out + first);
 }
 
 static void apply_part(const void *state, size_t part) {
     const struct apply *op = state;
-    size_t row = part * op->part_rows;
-    size_t rows = op->length - row < op->part_rows ? op->length - row : op->part_rows;
-    size_t first = row * op->width, n = rows * op->width;
-    unsigned char *added = NULL;
-    if (op->plan) {
-        added = op->added ? op->added + first * op->real_size : op->out + first * op->size;
-        run_encode(op, row, rows, added);
-    }
-    for (size_t b = op->batch; b-- > 0 && !pe_stop_asked(op->stop);) {
-        run_sequence(op, b * op->length * op->width + first, added, n);
+    double vectors[VECTORS_BYTES / sizeof(double)];
+    size_t row = part * op->part_rows, row_bytes = op->width * op->real_size;
+    size_t end = op->length - row < op->part_rows ? op->length : row + op->part_rows;
+    bool fit = op->plan && row_bytes <= sizeof vectors;
+    for (size_t rows; row < end && !pe_stop_asked(op->stop); row += rows) {
+        rows = apply_together(op, row, end);
+        if (rows != 0) {
+            continue;
+        }
+        size_t most = fit ? sizeof vectors / row_bytes : end - row;
+        rows = end - row < most ? end - row : most;
+        unsigned char *added = fit         ? (unsigned char *)vectors
+                               : op->added ? op->added + row * row_bytes
+                                           : op->out + row * row_bytes;
+        apply_rows(op, row, rows, added);
     }
 }
 
@@ -102,15 +136,15 @@ static int overflow_fail(const struct apply *op, const struct pe_tensor *embeddi
 /* Makes all results, as the parts will, and looks for an infinite one. */
 static int overflow_search(const struct apply *op, const struct pe_tensor *embeddings, struct pe_error *err) {
     size_t period = op->length * op->width, count = op->batch * period;
-    double chunk[CHUNK];
+    double chunk[CHUNK], result[CHUNK];
     for (size_t i = 0, step; i < count; i += step) {
         size_t at = i % period;
         step = period - at < CHUNK ? period - at : CHUNK;
         if (pe_error_poll(err)) {
             return err->code;
         }
-        run_add(op, i, op->plan ? op->added + at * op->real_size : NULL, step);
-        pe_dtype_load(op->dtype, op->out + i * op->size, step, chunk);
+        run_add(op, i, op->plan ? op->added + at * op->real_size : NULL, step, result);
+        pe_dtype_load(op->dtype, result, step, chunk);
         for (size_t j = 0; j < step; j++) {
             if (isinf(chunk[j])) {
                 return overflow_fail(op, embeddings, i + j, err);
@@ -135,8 +169,8 @@ static int added_open(struct pe_arena *arena, struct apply *op, struct pe_error 
 
 static int overflow_check(struct pe_arena *arena, struct apply *op, const struct pe_operand *x,
                           struct pe_error *err) {
-    bool narrow = op->dtype != op->real;
-    if (op->plan && narrow && added_open(arena, op, err)) {
+    bool narrow = op->dtype != op->real, wide = op->width * op->real_size > VECTORS_BYTES;
+    if (op->plan && wide && (narrow || op->in_place) && added_open(arena, op, err)) {
         return err->code;
     }
     double limit = narrow ? pe_dtype_overflow(op->dtype) : pe_vector_limit(op->real);
@@ -252,6 +286,16 @@ static int positions_read(struct pe_arena *arena, const struct pe_apply_args *ar
                                                                      "positions", err);
 }
 
+/* How many rows a part has, and whether the encoding adds by itself. */
+static void parts_fill(struct apply *op) {
+    op->together = op->plan && pe_plan_row(op->plan)->encode_add && op->batch == 1 &&
+                   op->dtype == PE_DTYPE_F32 && op->positions.axes == 1;
+    op->part_rows = op->width && op->width < PART_ITEMS ? PART_ITEMS / op->width : 1;
+    if (op->together && op->width < WIDE_ITEMS && op->part_rows < ROWS_TOGETHER) {
+        op->part_rows = ROWS_TOGETHER;
+    }
+}
+
 /* Sizes and positions: sequences that have positions of their own are one long sequence. */
 static int rows_read(struct pe_arena *arena, const struct pe_apply_args *args, struct apply *op,
                      struct pe_error *err) {
@@ -267,7 +311,7 @@ static int rows_read(struct pe_arena *arena, const struct pe_apply_args *args, s
         op->length *= op->batch;
         op->batch = 1;
     }
-    op->part_rows = op->width && op->width < PART_ITEMS ? PART_ITEMS / op->width : 1;
+    parts_fill(op);
     return PE_OK;
 }
 
@@ -286,10 +330,11 @@ static int apply_fill(struct pe_arena *arena, struct apply *op, struct pe_tensor
         return err->code;
     }
     op->x = operand.tensor.data;
-    if (pe_tensor_alloc(arena, out, op->dtype, x->rank, x->dim, err)) {
-        return pe_error_at(err, "embeddings");
+    if (pe_operand_result(arena, out, args, op->dtype, err)) {
+        return err->code;
     }
     op->out = out->data;
+    op->in_place = args->in_place;
     return overflow_check(arena, op, &operand, err);
 }
 

@@ -5,7 +5,8 @@
  */
 #include "suites.h"
 
-#include "posenc.h"
+#include "core/dtype.h"
+#include "posenc_fields.h"
 
 #include <math.h>
 #include <string.h>
@@ -163,6 +164,59 @@ START_TEST(views_at_any_address) {
 }
 END_TEST
 
+/* In place is the same result, for rows that fit the stack and for wider ones. */
+START_TEST(results_in_the_place_of_embeddings) {
+    static const struct {
+        enum pe_dtype dtype;
+        size_t batch, rows, width;
+    } setups[] = {{PE_DTYPE_F32, 1, 37, 7},   {PE_DTYPE_F32, 3, 70, 512},  {PE_DTYPE_F64, 2, 9, 1025},
+                  {PE_DTYPE_BF16, 2, 33, 34}, {PE_DTYPE_F32, 2, 3, 40000}, {PE_DTYPE_F16, 1, 2, 40001}};
+    for (size_t i = 0; i < PE_COUNT(setups); i++) {
+        const size_t dim[] = {setups[i].batch, setups[i].rows, setups[i].width}, n = dim[0] * dim[1] * dim[2];
+        const size_t size = pe_dtype_size(setups[i].dtype);
+        struct pe_tensor x;
+        memset(&err, 0, sizeof err);
+        ck_assert_int_eq(pe_tensor_alloc(arena, &x, setups[i].dtype, 3, dim, &err), 0);
+        for (size_t j = 0; j < n; j++) {
+            const double v = (double)((int)(j * 7919 % 1021) - 510) / 64;
+            pe_dtype_store(setups[i].dtype, &v, 1, (char *)x.data + j * size);
+        }
+        plan = plan_open("sinusoidal", dim[2]);
+        apply(ARGS(.plan = plan, .embeddings = &x, .scale_mode = PE_EMBEDDING_SCALE_NUMBER, .scale = 1.25));
+        const void *apart = out.data;
+        apply(ARGS(.plan = plan, .embeddings = &x, .scale_mode = PE_EMBEDDING_SCALE_NUMBER, .scale = 1.25,
+                   .in_place = true));
+        ck_assert(out.data == x.data && memcmp(out.data, apart, n * size) == 0);
+        apply(ARGS(.embeddings = &x));
+        apart = out.data;
+        apply(ARGS(.embeddings = &x, .in_place = true));
+        ck_assert(out.data == x.data && memcmp(out.data, apart, n * size) == 0);
+        pe_plan_close(plan);
+        plan = NULL;
+    }
+    float x[4] = {0};
+    struct pe_tensor embeddings = {x, PE_DTYPE_F32, 2, {2, 2}};
+    refused(ARGS(.embeddings = &embeddings, .dtype = PE_DTYPE_F64, .in_place = true), PE_ERR_CONFLICT,
+            "dtype", "is float64, but the embeddings whose place the result takes are float32");
+}
+END_TEST
+
+/* What is close to the largest number is looked for before, without touching x. */
+START_TEST(in_place_is_looked_at_before) {
+    const float most = 0x1.fffffep127F;
+    float x[2] = {most, most};
+    struct pe_tensor embeddings = {x, PE_DTYPE_F32, 2, {1, 2}};
+    plan = plan_open("sinusoidal", 2);
+    apply(ARGS(.plan = plan, .embeddings = &embeddings, .in_place = true));
+    ck_assert(x[0] == most && x[1] == most); /* + 0 and + 1 */
+    x[1] = most;
+    refused(ARGS(.embeddings = &embeddings, .scale_mode = PE_EMBEDDING_SCALE_NUMBER, .scale = 2,
+                 .in_place = true),
+            PE_ERR_RANGE, "embeddings[0][0]", "beyond the largest");
+    ck_assert(x[0] == most && x[1] == most);
+}
+END_TEST
+
 START_TEST(no_tokens) {
     struct pe_tensor embeddings = {&(float){0}, PE_DTYPE_F32, 3, {2, 0, 4}};
     plan = plan_open("sinusoidal", 4);
@@ -262,6 +316,8 @@ Suite *apply_suite(void) {
     tcase_add_test(tests, scale_by_the_root_of_the_width);
     tcase_add_test(tests, none_adds_nothing);
     tcase_add_test(tests, views_at_any_address);
+    tcase_add_test(tests, results_in_the_place_of_embeddings);
+    tcase_add_test(tests, in_place_is_looked_at_before);
     tcase_add_test(tests, no_tokens);
     tcase_add_test(tests, shapes_name_both_sides);
     tcase_add_test(tests, overflow_is_refused);
