@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What apply costs, against what memory allows and against PyTorch: rotary encodings of 4096 tokens with 32 heads
+ * of 128, and sinusoids that are added. As in kernels.c two things are timed in turn, and the median of the ratios
+ * is printed, with the figure that it should reach. PyTorch's are made by torch_apply.py beside us, as another
+ * process with an allocator that keeps its pages; where there is no PyTorch these rows are left out.
+ *
+ * Opening the work, which reads x for numbers that are none, is not in it: only its run.
+ */
+#define _DEFAULT_SOURCE /* madvise; NOLINT(bugprone-reserved-identifier): named by the C library */
+
+#include "kernels/vector.h"
+#include "posenc_fields.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ROUNDS    15
+#define HUGE_PAGE ((size_t)2 << 20)
+#define MOST      ((size_t)16 << 20) /* numbers */
+
+struct state {
+    struct pe_work work;
+    float *x, *out, *vectors; /* out: of the copy, or the work's */
+    size_t n, n_vectors;
+    FILE *to_torch, *from_torch; /* NULL: there is none */
+};
+
+static double cpu_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+static void run_work(struct state *s) {
+    pe_work_run(&s->work);
+}
+
+static void run_scale(struct state *s) {
+    float *x = s->x;
+    for (size_t i = 0; i < s->n; i++) {
+        x[i] *= 0.9999F;
+    }
+}
+
+static void run_copy(struct state *s) {
+    memcpy(s->out, s->x, s->n * sizeof *s->x);
+}
+
+/* x + PE where PE is at hand. */
+static void run_add(struct state *s) {
+    for (size_t first = 0; first < s->n; first += s->n_vectors) {
+        pe_vector_add(PE_DTYPE_F32, s->x + first, s->x + first, s->vectors, s->n_vectors);
+    }
+}
+
+#define ROTARY "1 4096 32 128"
+static const struct row {
+    const char *what;
+    const char *layout; /* NULL: sinusoids */
+    size_t dim[4];
+    int rank;
+    bool in_place;
+    void (*ours)(struct state *), (*theirs)(struct state *); /* NULL: torch's */
+    const char *torch, *against;
+    double bar;
+} rows[] = {
+#define ROPE_ROWS(layout)                                                                                    \
+    {"rope " layout " in place",                                                                             \
+     layout,                                                                                                 \
+     {1, 4096, 32, 128},                                                                                     \
+     4,                                                                                                      \
+     true,                                                                                                   \
+     run_work,                                                                                               \
+     run_scale,                                                                                              \
+     NULL,                                                                                                   \
+     "x *= c",                                                                                               \
+     0.8},                                                                                                   \
+        {"rope " layout, layout, {1, 4096, 32, 128}, 4, false, run_work, run_copy, NULL, "a copy", 0.75},    \
+        {"rope " layout,                                                                                     \
+         layout,                                                                                             \
+         {1, 4096, 32, 128},                                                                                 \
+         4,                                                                                                  \
+         false,                                                                                              \
+         run_work,                                                                                           \
+         NULL,                                                                                               \
+         "rotate_half 1 4096 32 128",                                                                        \
+         "torch's rotate_half",                                                                              \
+         5},
+    ROPE_ROWS("halves") ROPE_ROWS("interleaved")
+#define ADD_ROWS(name, b, t, d)                                                                              \
+    {"x += PE, given, " name, NULL, {b, t, d}, 3, true, run_add, NULL, "add " #b " " #t " " #d,              \
+     "torch.add(out=)",       1.2},                                                                          \
+        {"x += PE, made, " name, NULL, {b, t, d}, 3, true, run_work, NULL, "add " #b " " #t " " #d,          \
+         "torch.add(out=)",      1.2},
+        ADD_ROWS("512x1024", 1, 512, 1024) ADD_ROWS("4096x4096", 1, 4096, 4096)
+            ADD_ROWS("32x512x1024", 32, 512, 1024)};
+
+/* ---- PyTorch, beside us -------------------------------------------------------------------------------- */
+
+static void torch_begin(struct state *s) {
+    int to[2], from[2];
+    if (pipe(to) || pipe(from)) {
+        return;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(to[0], STDIN_FILENO);
+        dup2(from[1], STDOUT_FILENO);
+        close(to[1]);
+        close(from[0]);
+        execl("/usr/bin/python3", "python3", "tests/bench/torch_apply.py", (char *)NULL);
+        _exit(1);
+    }
+    close(to[0]);
+    close(from[1]);
+    s->to_torch = fdopen(to[1], "w");
+    s->from_torch = fdopen(from[0], "r");
+    char line[64];
+    if (!fgets(line, sizeof line, s->from_torch) || strcmp(line, "ready\n") != 0) {
+        printf("no torch here (python3-torch): what is measured against it is left out\n");
+        s->from_torch = NULL;
+    }
+}
+
+static void torch_end(const struct state *s) {
+    fclose(s->to_torch);
+    wait(NULL);
+}
+
+static double torch_ms(const struct state *s, const char *what) {
+    char line[64];
+    fprintf(s->to_torch, "%s\n", what);
+    fflush(s->to_torch);
+    return fgets(line, sizeof line, s->from_torch) ? strtod(line, NULL) : 0;
+}
+
+/* ---- Measuring ----------------------------------------------------------------------------------------- */
+
+static double timed(void (*run)(struct state *), struct state *s, const char *torch) {
+    double start = cpu_ms();
+    if (!run) {
+        return torch_ms(s, torch);
+    }
+    run(s);
+    return cpu_ms() - start;
+}
+
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *values) {
+    qsort(values, ROUNDS, sizeof *values, by_value);
+    return values[ROUNDS / 2];
+}
+
+static void measure(const struct row *row, struct state *s) {
+    double ours[ROUNDS], ratio[ROUNDS];
+    timed(row->ours, s, NULL);
+    timed(row->theirs, s, row->torch);
+    for (int i = 0; i < ROUNDS; i++) {
+        ours[i] = timed(row->ours, s, NULL);
+        ratio[i] = timed(row->theirs, s, row->torch) / ours[i];
+    }
+    double speed = median(ratio);
+    printf("%-28s %9.3f ms   %7.3f x the speed of %s (%s: %g)\n", row->what, median(ours), speed,
+           row->against, speed >= row->bar ? "met" : "SHORT", row->bar);
+    fflush(stdout);
+}
+
+static void give_up(const struct pe_error *err) {
+    fprintf(stderr, "%s: %s\n", err->path, err->text);
+    exit(1);
+}
+
+static void *pages_alloc(void *context, size_t bytes) {
+    (void)context;
+    void *block = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
+#ifdef MADV_HUGEPAGE
+    if (block && bytes >= HUGE_PAGE) {
+        madvise(block, bytes, MADV_HUGEPAGE);
+    }
+#endif
+    return block;
+}
+
+static void pages_release(void *context, void *block, size_t bytes) {
+    (void)context;
+    (void)bytes;
+    free(block);
+}
+
+static struct pe_plan *plan_make(struct pe_arena *arena, const struct row *row) {
+    struct pe_error err = {0};
+    struct pe_spec spec;
+    struct pe_plan *plan = NULL;
+    char width[32];
+    snprintf(width, sizeof width, "%zu", row->dim[row->rank - 1]);
+    if (pe_spec_init(arena, &spec, row->layout ? "rope" : "sinusoidal", &err) ||
+        pe_spec_set(arena, &spec, row->layout ? "head_dim" : "d_model", width, &err) ||
+        (row->layout && pe_spec_set(arena, &spec, "layout", row->layout, &err)) ||
+        pe_plan_open(&plan, &spec, &err)) {
+        give_up(&err);
+    }
+    return plan;
+}
+
+static void row_run(const struct row *row, struct state *s, const struct pe_allocator *pages) {
+    struct pe_error err = {0};
+    struct pe_arena *arena = pe_arena_open((size_t)512 << 20, pages, &err);
+    struct pe_tensor x, out;
+    if (!arena || pe_tensor_alloc(arena, &x, PE_DTYPE_F32, row->rank, row->dim, &err)) {
+        give_up(&err);
+    }
+    struct pe_plan *plan = plan_make(arena, row);
+    s->x = x.data;
+    s->n = pe_tensor_count(&x);
+    s->n_vectors = row->layout ? 0 : row->dim[1] * row->dim[2];
+    for (size_t i = 0; i < s->n; i++) {
+        s->x[i] = (float)(i * 2654435761U % 65521) * 0x1p-16F;
+    }
+    memset(s->vectors, 0, s->n_vectors * sizeof(float));
+    const struct pe_apply_args args = {.size = sizeof args,
+                                       .plan = plan,
+                                       .embeddings = &x,
+                                       .axes = row->layout ? "bthd" : NULL,
+                                       .in_place = row->in_place};
+    if (pe_apply_open(arena, &s->work, &out, &args, &err)) {
+        give_up(&err);
+    }
+    s->out = out.data;
+    measure(row, s);
+    pe_plan_close(plan);
+    pe_arena_close(arena);
+}
+
+int main(void) {
+    const struct pe_allocator pages = {pages_alloc, pages_release, NULL};
+    struct state s = {.vectors = pages_alloc(NULL, MOST * sizeof(float))};
+    torch_begin(&s);
+    for (size_t i = 0; s.vectors && i < PE_COUNT(rows); i++) {
+        if (rows[i].theirs || s.from_torch) {
+            row_run(&rows[i], &s, &pages);
+        }
+    }
+    torch_end(&s);
+    free(s.vectors);
+    return 0;
+}

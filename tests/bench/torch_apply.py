@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+"""PyTorch's part of bench-apply, which starts it: reads `rotate_half 1 4096 32 128` or `add 1 512 1024` from
+standard input, a line each, runs it once on one thread, and writes how many milliseconds that thread took.
+
+glibc's malloc returns large blocks to the system and takes page faults for them anew, which can make PyTorch twenty
+times slower; it is told to keep them, and in huge pages, so that what is measured is PyTorch's.
+"""
+import os
+import sys
+import time
+
+TUNABLES = 'glibc.malloc.hugetlb=1:glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=17179869184'
+if os.environ.get('GLIBC_TUNABLES') != TUNABLES:
+    os.environ['GLIBC_TUNABLES'] = TUNABLES
+    os.execv('/usr/bin/python3', ['python3'] + sys.argv)
+
+import torch  # noqa: E402  after the allocator is settled
+
+
+def rotate_half(x):
+    half = x.shape[-1] // 2
+    return torch.cat((-x[..., half:], x[..., :half]), dim=-1)
+
+
+def make_rotate_half(batch, tokens, heads, width):
+    """The formula of transformers, with tables that broadcast over heads."""
+    x = torch.rand(batch, tokens, heads, width)
+    rates = 10000.0 ** (-torch.arange(0, width, 2).double() / width)
+    angles = torch.arange(tokens).double()[:, None] * rates
+    cos, sin = (torch.cat((t, t), dim=-1).float()[:, None, :] for t in (angles.cos(), angles.sin()))
+    return lambda: x * cos + rotate_half(x) * sin
+
+
+def make_add(batch, tokens, width):
+    x, vectors, out = torch.rand(batch, tokens, width), torch.rand(tokens, width), torch.empty(batch, tokens, width)
+    return lambda: torch.add(x, vectors, out=out)
+
+
+def main():
+    torch.set_num_threads(1)
+    makers, made = {'rotate_half': make_rotate_half, 'add': make_add}, {}
+    print('ready', flush=True)
+    for line in sys.stdin:
+        if line not in made:
+            name, *sizes = line.split()
+            made = {line: makers[name](*map(int, sizes))}
+        start = time.thread_time_ns()
+        made[line]()
+        print((time.thread_time_ns() - start) / 1e6, flush=True)
+
+
+main()
