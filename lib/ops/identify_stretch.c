@@ -318,6 +318,15 @@ static bool sign_find(struct view *view) {
     return fmax(forwards, backwards) > 0.9 * length;
 }
 
+/* Rows so close to the one before that turns can be counted. A few are close by chance. */
+static size_t rows_close(const struct pe_sheet *sheet) {
+    size_t n = 0;
+    for (size_t i = 1; i < sheet->rows; i++) {
+        n += sheet->p[i] - sheet->p[i - 1] <= 3;
+    }
+    return n;
+}
+
 static void found_take(const struct view *view, struct pe_stretches *out) {
     out->n = 0;
     for (size_t i = 0; i < view->n; i++) {
@@ -339,7 +348,7 @@ size_t pe_stretch_search(struct pe_stretches *out, const struct pe_sheet *sheet,
         return 0;
     }
     struct numbers bases;
-    view.measured = view.hands.smallest <= 3 && sheet->rows >= 8;
+    view.measured = sheet->rows >= 8 && rows_close(sheet) * 4 >= sheet->rows;
     view_measure(&view);
     bases_fill(&view, &bases);
     for (size_t k = 0; k < bases.n && (view.measured || sign_find(&view)); k++) {
