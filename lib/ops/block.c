@@ -165,16 +165,38 @@ static void dtype_choose(const struct pe_block_reader *r) {
 
 /* ---- Memory -------------------------------------------------------------------------------------------- */
 
+/* Whether the results, in the order of a reply, may be made; asked before anything large is. */
+static int results_ask(const struct pe_block_reader *r, struct pe_error *err) {
+    const struct pe_block *b = r->block;
+    const struct {
+        unsigned bit;
+        size_t full[5];
+        int rank, from; /* [from..rank) of the axes */
+    } all[] = {
+        {PE_BLOCK_WEIGHTS, {b->layers, b->batch, b->heads, b->length, b->length}, 5, 0},
+        {PE_BLOCK_OUTPUT, {1, b->batch, b->length, b->width}, 4, 1},
+        {PE_BLOCK_STREAM, {b->layers + 1, b->batch, b->length, b->width}, 4, 0},
+    };
+    for (size_t i = 0; i < PE_COUNT(all); i++) {
+        size_t dim[5];
+        int rank = pe_block_dims(b, all[i].full, all[i].rank, dim) - all[i].from;
+        if (pe_block_wants(r, all[i].bit) &&
+            pe_result_ask(r->arena, b->dtype, rank, dim + all[i].from, err)) {
+            return err->code;
+        }
+    }
+    return PE_OK;
+}
+
 static int results_open(struct pe_block_reader *r, struct pe_block_result *result, struct pe_error *err) {
     struct pe_block *b = r->block;
-    unsigned outputs = r->args->outputs;
     size_t full[] = {b->layers + 1, b->batch, b->length, b->width}, dim[4];
     int rank = pe_block_dims(b, full, 4, dim);
-    if ((!outputs || (outputs & PE_BLOCK_OUTPUT)) &&
+    if (pe_block_wants(r, PE_BLOCK_OUTPUT) &&
         pe_tensor_alloc(r->arena, &result->output, b->dtype, rank - 1, dim + 1, err)) {
         return pe_error_at(err, "return");
     }
-    if ((!outputs || (outputs & PE_BLOCK_STREAM)) &&
+    if (pe_block_wants(r, PE_BLOCK_STREAM) &&
         pe_tensor_alloc(r->arena, &result->stream, b->dtype, rank, dim, err)) {
         return pe_error_at(err, "return");
     }
@@ -188,7 +210,7 @@ static unsigned char *rows_open(const struct pe_block_reader *r, size_t width, s
     const struct pe_block *b = r->block;
     struct pe_tensor rows;
     if (pe_tensor_alloc(r->arena, &rows, b->real, 3, (size_t[3]){b->batch, b->length, width}, err)) {
-        pe_error_at(err, "embeddings");
+        pe_error_at(err, pe_block_input_field(r->args));
         return NULL;
     }
     return rows.data;
@@ -230,7 +252,8 @@ static int weights_open(struct pe_block_reader *r, struct pe_error *err) {
     return r->names ? pe_block_weights_read(r, err) : pe_block_seed_open(r, err);
 }
 
-static int read_all(struct pe_block_reader *r, struct pe_block_result *result, struct pe_error *err) {
+/* What is asked, and all sizes: nothing large is made yet. */
+static int sizes_read(struct pe_block_reader *r, struct pe_error *err) {
     if (choices_check(r->args, err) || weights_check(r->args, err)) {
         return err->code;
     }
@@ -244,8 +267,12 @@ static int read_all(struct pe_block_reader *r, struct pe_block_result *result, s
         return err->code;
     }
     dtype_choose(r);
-    if (pe_block_input_read(r, err) || weights_open(r, err) || pe_block_attention_open(r, result, err) ||
-        results_open(r, result, err) || scratch_open(r, err)) {
+    return results_ask(r, err);
+}
+
+static int read_all(struct pe_block_reader *r, struct pe_block_result *result, struct pe_error *err) {
+    if (sizes_read(r, err) || pe_block_input_read(r, err) || weights_open(r, err) ||
+        pe_block_attention_open(r, result, err) || results_open(r, result, err) || scratch_open(r, err)) {
         return err->code;
     }
     return r->names ? PE_OK : pe_block_seed_fill(r, err);

@@ -93,7 +93,12 @@ int pe_block_seed_open(struct pe_block_reader *r, struct pe_error *err);
 int pe_block_seed_fill(const struct pe_block_reader *r, struct pe_error *err);
 /* n numbers of the type of the arithmetic, all `value`. */
 unsigned char *pe_block_alike(const struct pe_block_reader *r, size_t n, double value, struct pe_error *err);
-/* block_input.c: B, T, D, then the vectors. */
+/* Is that result asked for? All are where none is named. */
+static inline bool pe_block_wants(const struct pe_block_reader *r, unsigned bit) {
+    return !r->args->outputs || (r->args->outputs & bit);
+}
+/* block_input.c: the field that holds the sequence; B, T, D, then the vectors. */
+const char *pe_block_input_field(const struct pe_block_args *args);
 int pe_block_input_bind(struct pe_block_reader *r, struct pe_error *err);
 int pe_block_input_read(struct pe_block_reader *r, struct pe_error *err);
 /* block_attention.c: the attention of all layers. */

@@ -30,15 +30,14 @@ static int stream_open(const struct pe_block_reader *r, struct pe_tensor *out, s
         n = SIZE_MAX;
     }
     out->data = pe_arena_array(r->arena, n, b->real_size, err);
-    return out->data ? PE_OK : pe_error_at(err, "embeddings");
+    return out->data ? PE_OK : pe_error_at(err, pe_block_input_field(r->args));
 }
 
 /* Attention speaks of its own fields. */
-static int rename_path(const struct pe_error *inner, struct pe_error *err) {
-    static const char *const names[][2] = {{"query_positions", "positions"},
-                                           {"key_positions", "positions"},
-                                           {"q", "embeddings"},
-                                           {"k", "embeddings"}};
+static int rename_path(const struct pe_block_reader *r, const struct pe_error *inner, struct pe_error *err) {
+    const char *input = pe_block_input_field(r->args);
+    const char *const names[][2] = {
+        {"query_positions", "positions"}, {"key_positions", "positions"}, {"q", input}, {"k", input}};
     const struct pe_stop *stop = err->stop;
     *err = *inner;
     err->stop = stop;
@@ -78,7 +77,7 @@ static int attention_read(struct pe_block_reader *r, struct pe_attention *a, str
     a->stop = err->stop;
     a->ordered = block->ordered;
     if (pe_attention_read(r->arena, a, &args, &inner)) {
-        return rename_path(&inner, err);
+        return rename_path(r, &inner, err);
     }
     block->q = q.data;
     block->k = k.data;
@@ -111,7 +110,7 @@ static int weights_open(struct pe_block_reader *r, const struct pe_attention *a,
                         struct pe_error *err) {
     struct pe_block *b = r->block;
     size_t full[] = {b->layers, b->batch, b->heads, b->length, b->length}, dim[5];
-    bool wanted = !r->args->outputs || (r->args->outputs & PE_BLOCK_WEIGHTS);
+    bool wanted = pe_block_wants(r, PE_BLOCK_WEIGHTS);
     size_t shared_dim[] = {b->batch, wanted ? b->heads : 1, b->length, b->length};
     struct pe_tensor shared = {0};
     int rank = pe_block_dims(b, full, 5, dim);
@@ -119,7 +118,7 @@ static int weights_open(struct pe_block_reader *r, const struct pe_attention *a,
         return pe_error_at(err, "return");
     }
     if ((!wanted || b->dtype != b->real) && pe_tensor_alloc(r->arena, &shared, b->real, 4, shared_dim, err)) {
-        return pe_error_at(err, "embeddings");
+        return pe_error_at(err, pe_block_input_field(r->args));
     }
     b->attention = pe_arena_array(r->arena, b->layers, sizeof *b->attention, err);
     if (b->attention) {

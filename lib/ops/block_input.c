@@ -100,6 +100,10 @@ static int source_bind(struct pe_block_reader *r, struct pe_error *err) {
                               : ids_bind(r, err);
 }
 
+const char *pe_block_input_field(const struct pe_block_args *args) {
+    return args->embeddings ? "embeddings" : args->tokens ? "tokens" : "token_ids";
+}
+
 int pe_block_input_bind(struct pe_block_reader *r, struct pe_error *err) {
     const struct pe_block_args *args = r->args;
     if (source_bind(r, err)) {

@@ -217,6 +217,8 @@ def beyond_the_reply():
     yield "/v1/positions?format=raw", JSON, document(positions="0:2200000")
     yield "/v1/similarity", JSON, document(encoding={"type": "sinusoidal", "d_model": 8}, positions="0:2200")
     yield "/v1/convert?resize.to_rows=1024&resize.kernel=linear", NPY, table
+    seeded = {"weights_seed": 1, "token_seed": 1, "tokens": ["a"] * 1200, "width": 8, "heads": 2, "layers": 2}
+    yield "/v1/block?format=safetensors", JSON, document(**seeded)
     yield "/v1/convert?from=halves&to=interleaved&head_dim=64&heads=10&kv_heads=10&of=q", NPY, embeddings
 
 
