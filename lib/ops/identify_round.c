@@ -117,7 +117,7 @@ static void choices_add(struct choices *choices, double value, double now, doubl
 static void base_choices(const struct pe_ladder *ladder, size_t width, struct choices *out) {
     double base = exp(ladder->v[PE_LADDER_BASE]);
     (void)width;
-    if (!(base > 3 && base < 3e7)) { /* nothing moved by it: any will do */
+    if (!(base > 3 && base < 3e8)) { /* nothing moved by it: any will do */
         choices_add(out, log(10000), 0, INFINITY);
         choices_add(out, log(1e6), 0, INFINITY);
         choices_add(out, log(1e7), 0, INFINITY);

@@ -311,6 +311,18 @@ START_TEST(of_equal_tables_the_usual_one_is_first) {
 }
 END_TEST
 
+/* The tutorial with `//` for `/`: its exponents are twice as large, as if the base were squared. */
+START_TEST(the_squared_base_is_explained) {
+    static const char *const params[] = {"d_model=64 base=1e8 arithmetic=float32_exp",
+                                         "d_model=512 base=1e8 arithmetic=float32_exp",
+                                         "d_model=64 base=1e8"};
+    struct pe_spec spec = spec_of("sinusoidal", params[_i]);
+    ask_encoded(&spec, (struct pe_positions){.length = 100, .axes = 1, .step = 1}, PE_DTYPE_F32, false);
+    ck_assert_uint_ge(result.n, 1);
+    ck_assert_msg(strstr(result.candidates[0].mistake, "10000^2"), "%s", result.candidates[0].mistake);
+}
+END_TEST
+
 /* Sinusoids that rows tell too little of to be measured. */
 static const struct {
     const char *params, *name;
@@ -456,6 +468,7 @@ Suite *identify_suite(void) {
     tcase_add_checked_fixture(single, setup, teardown);
     tcase_add_loop_test(single, scaled_frequencies, 0, COUNT(scaled));
     tcase_add_loop_test(single, the_tutorial_has_float32_angles, 0, 3);
+    tcase_add_loop_test(single, the_squared_base_is_explained, 0, 3);
     tcase_add_loop_test(single, growing_pairs_are_xpos, 0, COUNT(grown));
     tcase_add_loop_test(single, images_are_named, 0, 4 * COUNT(images));
     tcase_add_loop_test(single, coordinates_that_are_no_grid_are_refused, 0, 2);
