@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Two operations on 64 bits that processors have and C has not.
+ * Operations on 64 bits that processors have and C has not.
  */
 #ifndef PE_BITS_H
 #define PE_BITS_H
@@ -27,6 +27,19 @@ static inline uint64_t pe_multiply(uint64_t a, uint64_t b, uint64_t *low) {
     return a1 * b1 + (cross >> 32) + (middle >> 32);
 }
 #endif
+
+/* Eight bytes; the first is the lowest of the word. A loop says so on any machine, but gcc leaves it a loop. */
+static inline uint64_t pe_word_load(const char *text) {
+    uint64_t word = 0;
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    memcpy(&word, text, sizeof word);
+#else
+    for (int i = 0; i < 8; i++) {
+        word |= (uint64_t)(unsigned char)text[i] << 8 * i;
+    }
+#endif
+    return word;
+}
 
 /* Index of the highest one bit of 0 < v < 2^63, from the exponent of v as a double. Clearing the bit below
  * the highest keeps the conversion from rounding up to the next power of two. */

@@ -18,6 +18,7 @@
  * while the text does not. Only then, and among numbers below the normal floats, strtof decides.
  */
 #include "posenc.h"
+#include "core/bits.h"
 #include "core/powers.h"
 
 #include <math.h>
@@ -40,19 +41,6 @@ struct parts {
 
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
-}
-
-/* The first byte is the lowest of the word. A loop says so on any machine, but gcc leaves it a loop. */
-static uint64_t word_load(const char *text) {
-    uint64_t word = 0;
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    memcpy(&word, text, sizeof word);
-#else
-    for (int i = 0; i < 8; i++) {
-        word |= (uint64_t)(unsigned char)text[i] << 8 * i;
-    }
-#endif
-    return word;
 }
 
 /* How many of the word's first bytes are digits, 0..8. */
@@ -78,7 +66,7 @@ static uint64_t word_value(uint64_t word) {
 static const char *digits_scan(const char *text, const char *end, uint64_t *value) {
     static const uint64_t scales[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
     while (end - text >= 8) {
-        uint64_t word = word_load(text);
+        uint64_t word = pe_word_load(text);
         unsigned n = word_digits(word);
         if (n == 0) {
             return text;

@@ -7,20 +7,8 @@
  */
 #include "kernels/decimals.h"
 
+#include "core/bits.h"
 #include <string.h>
-
-/* The first byte is the lowest of the word. A loop says so on any machine, but gcc leaves it a loop. */
-static inline uint64_t word_load(const char *text) {
-    uint64_t word = 0;
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    memcpy(&word, text, sizeof word);
-#else
-    for (int i = 0; i < 8; i++) {
-        word |= (uint64_t)(unsigned char)text[i] << 8 * i;
-    }
-#endif
-    return word;
-}
 
 /* How many of the word's first bytes are digits, 0..8: as in core/number.c, but without a branch. */
 static inline unsigned word_digits(uint64_t word) {
@@ -43,7 +31,7 @@ static const uint64_t scales[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 1000
 
 /* The digits before the point, which begin with `first`: at most eight. NULL: not right, or too many. */
 static inline const char *whole_scan(const char *at, uint64_t first, uint64_t *m) {
-    uint64_t word = word_load(at + 1);
+    uint64_t word = pe_word_load(at + 1);
     unsigned n = word_digits(word);
     *m = first * scales[n] + word_value(word, n);
     return n == 8 || (n > 0 && first == 0) ? NULL : at + 1 + n;
@@ -59,7 +47,7 @@ static inline unsigned digit_add(uint64_t *m, char byte, unsigned on) {
 
 /* At most 10 digits behind the point: there are seldom more of them, and who wants to know waits. How many. */
 static inline unsigned fraction_scan(const char *at, uint64_t *m) {
-    uint64_t word = word_load(at);
+    uint64_t word = pe_word_load(at);
     unsigned n = word_digits(word);
     *m = *m * scales[n] + word_value(word, n);
     unsigned ninth = digit_add(m, at[8], n >> 3), tenth = digit_add(m, at[9], ninth);

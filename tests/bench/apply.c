@@ -9,6 +9,7 @@
  */
 #define _DEFAULT_SOURCE /* madvise; NOLINT(bugprone-reserved-identifier): named by the C library */
 
+#include "bench/rounds.h"
 #include "kernels/vector.h"
 #include "posenc_fields.h"
 
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ROUNDS    15
@@ -30,12 +30,6 @@ struct state {
     size_t n, n_vectors;
     FILE *to_torch, *from_torch; /* NULL: there is none */
 };
-
-static double cpu_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
 
 static void run_work(struct state *s) {
     pe_work_run(&s->work);
@@ -143,22 +137,12 @@ static double torch_ms(const struct state *s, const char *what) {
 /* ---- Measuring ----------------------------------------------------------------------------------------- */
 
 static double timed(void (*run)(struct state *), struct state *s, const char *torch) {
-    double start = cpu_ms();
+    double start = rounds_now();
     if (!run) {
         return torch_ms(s, torch);
     }
     run(s);
-    return cpu_ms() - start;
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values) {
-    qsort(values, ROUNDS, sizeof *values, by_value);
-    return values[ROUNDS / 2];
+    return rounds_now() - start;
 }
 
 static void measure(const struct row *row, struct state *s) {
@@ -169,9 +153,9 @@ static void measure(const struct row *row, struct state *s) {
         ours[i] = timed(row->ours, s, NULL);
         ratio[i] = timed(row->theirs, s, row->torch) / ours[i];
     }
-    double speed = median(ratio);
-    printf("%-28s %9.3f ms   %7.3f x the speed of %s (%s: %g)\n", row->what, median(ours), speed,
-           row->against, speed >= row->bar ? "met" : "SHORT", row->bar);
+    double speed = rounds_median(ratio, ROUNDS);
+    printf("%-28s %9.3f ms   %7.3f x the speed of %s (%s: %g)\n", row->what, rounds_median(ours, ROUNDS),
+           speed, row->against, speed >= row->bar ? "met" : "SHORT", row->bar);
     fflush(stdout);
 }
 

@@ -3,11 +3,11 @@
  * Ratios between two things measured in one process, in turn, so that the machine's mood cancels: the median
  * over rounds. Each row is one pair. Times are of this thread's CPU.
  */
+#include "bench/rounds.h"
 #include "posenc_fields.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #if defined(__SSE2__)
 #include <emmintrin.h>
 #endif
@@ -34,12 +34,6 @@ static void fill_past_caches(void *data, size_t bytes) {
 #else
     memset(data, 1, bytes);
 #endif
-}
-
-static double cpu_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
 static void run_encode(struct state *s) {
@@ -110,19 +104,9 @@ static const struct row {
 };
 
 static double timed(void (*run)(struct state *), struct state *s) {
-    double start = cpu_ms();
+    double start = rounds_now();
     run(s);
-    return cpu_ms() - start;
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values) {
-    qsort(values, ROUNDS, sizeof *values, by_value);
-    return values[ROUNDS / 2];
+    return rounds_now() - start;
 }
 
 static void measure(const struct row *row, struct state *s) {
@@ -133,8 +117,9 @@ static void measure(const struct row *row, struct state *s) {
         ours[i] = timed(row->ours, s);
         ratio[i] = timed(row->theirs, s) / ours[i];
     }
-    double speed = median(ratio);
-    printf("%-28s %9.3f ms   %7.3f x the speed of %s\n", row->what, median(ours), speed, row->against);
+    double speed = rounds_median(ratio, ROUNDS);
+    printf("%-28s %9.3f ms   %7.3f x the speed of %s\n", row->what, rounds_median(ours, ROUNDS), speed,
+           row->against);
 }
 
 /* Vectors [n, d_model] of these positions, and the work that computes them. The plan stays open for the process. */

@@ -7,6 +7,7 @@
  * kernels.c the two are measured in turn, and what counts is the median over rounds, of one thread's CPU time. Each
  * row says what was asked for and whether it is met here.
  */
+#include "bench/rounds.h"
 #include "instructions.h"
 #include "numbers_simdjson.h"
 #include "posenc_fields.h"
@@ -18,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #define ROUNDS 15
@@ -34,12 +34,6 @@ struct state {
     size_t written;
     float *read;
 };
-
-static double cpu_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
 
 /* ---- Writing ------------------------------------------------------------------------------------------- */
 
@@ -143,19 +137,9 @@ static const struct row {
 static double timed(void (*run)(struct state *), struct state *s) {
     void *volatile large = malloc((size_t)1 << 20);
     free(large);
-    double start = cpu_ms();
+    double start = rounds_now();
     run(s);
-    return cpu_ms() - start;
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values) {
-    qsort(values, ROUNDS, sizeof *values, by_value);
-    return values[ROUNDS / 2];
+    return rounds_now() - start;
 }
 
 static void measure(const struct row *row, struct state *s) {
@@ -172,10 +156,11 @@ static void measure(const struct row *row, struct state *s) {
         ours[i] = timed(row->ours, s);
         ratio[i] = timed(row->theirs, s) / ours[i];
     }
-    double speed = median(ratio);
-    printf("%-28s %9.3f ms   %7.2f x the speed of %s %s, wanted %.4g: %s\n", row->what, median(ours), speed,
-           row->against, row->theirs == read_simdjson ? numbers_simdjson_version : jansson_version_str(),
-           row->wanted, speed >= row->wanted ? "met" : "short");
+    double speed = rounds_median(ratio, ROUNDS);
+    printf("%-28s %9.3f ms   %7.2f x the speed of %s %s, wanted %.4g: %s\n", row->what,
+           rounds_median(ours, ROUNDS), speed, row->against,
+           row->theirs == read_simdjson ? numbers_simdjson_version : jansson_version_str(), row->wanted,
+           speed >= row->wanted ? "met" : "short");
 }
 
 /* ---- Memory -------------------------------------------------------------------------------------------- */

@@ -4,11 +4,11 @@
  * same size: 512 tokens, 8 heads of width 64, float32, one thread. As in kernels.c the two are measured in turn,
  * and what is printed is the median over rounds. All that a request takes is measured, its preparation too.
  */
+#include "bench/rounds.h"
 #include "posenc_fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define ROUNDS 15
 #define T      512
@@ -51,12 +51,6 @@ static const struct row {
      {{"table", 2, {320, H}}, {"gate_weight", 2, {8, D}}, {"gate_bias", 1, {8}}, {"gate_const", 1, {H}}}},
     {"wavlm, seed", "wavlm", {"seed", "1", "head_dim", "64"}, {{0}}},
 };
-
-static double cpu_ms(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
-}
 
 static void give_up(const struct pe_error *err) {
     fprintf(stderr, "%s: %s\n", err->path, err->text);
@@ -101,24 +95,14 @@ static double timed(const struct pe_tensor *qk[2], struct pe_plan *plan) {
     const struct pe_attention_args args = {.size = sizeof args, .plan = plan, .q = qk[0], .k = qk[1]};
     struct pe_attention_result result;
     struct pe_work work;
-    double start = cpu_ms();
+    double start = rounds_now();
     if (!arena || pe_attention_open(arena, &work, &result, &args, &err)) {
         give_up(&err);
     }
     pe_work_run(&work);
-    double taken = cpu_ms() - start;
+    double taken = rounds_now() - start;
     pe_arena_close(arena);
     return taken;
-}
-
-static int by_value(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values) {
-    qsort(values, ROUNDS, sizeof *values, by_value);
-    return values[ROUNDS / 2];
 }
 
 static void measure(const struct row *row, const struct pe_tensor *qk[2], struct pe_plan *plan) {
@@ -128,8 +112,8 @@ static void measure(const struct row *row, const struct pe_tensor *qk[2], struct
         ours[i < 0 ? 0 : i] = with;
         ratio[i < 0 ? 0 : i] = with / without;
     }
-    double times = median(ratio);
-    printf("%-28s %9.3f ms   %7.3f x plain attention\n", row->what, median(ours), times);
+    double times = rounds_median(ratio, ROUNDS);
+    printf("%-28s %9.3f ms   %7.3f x plain attention\n", row->what, rounds_median(ours, ROUNDS), times);
 }
 
 int main(void) {
