@@ -8,6 +8,13 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Becomes part of what calls it: a kernel's instructions, or its constants, may be its caller's. */
+#if defined(__GNUC__)
+#define PE_INLINE inline __attribute__((always_inline))
+#else
+#define PE_INLINE inline
+#endif
+
 /* The upper half of the 128 bits of a*b; *low becomes the lower. */
 #if defined(__SIZEOF_INT128__) && !defined(PE_PORTABLE)
 __extension__ typedef unsigned __int128 pe_uint128;
@@ -28,6 +35,19 @@ static inline uint64_t pe_multiply(uint64_t a, uint64_t b, uint64_t *low) {
 }
 #endif
 
+/* The bits of a double, and the double of bits. */
+static PE_INLINE uint64_t pe_bits_of(double v) {
+    uint64_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    return bits;
+}
+
+static PE_INLINE double pe_bits_double(uint64_t bits) {
+    double v;
+    memcpy(&v, &bits, sizeof v);
+    return v;
+}
+
 /* Eight bytes; the first is the lowest of the word. A loop says so on any machine, but gcc leaves it a loop. */
 static inline uint64_t pe_word_load(const char *text) {
     uint64_t word = 0;
@@ -44,10 +64,7 @@ static inline uint64_t pe_word_load(const char *text) {
 /* Index of the highest one bit of 0 < v < 2^63, from the exponent of v as a double. Clearing the bit below
  * the highest keeps the conversion from rounding up to the next power of two. */
 static inline int pe_top_bit(uint64_t v) {
-    double d = (double)(int64_t)(v & ~(v >> 1));
-    uint64_t bits;
-    memcpy(&bits, &d, sizeof bits);
-    return (int)(bits >> 52) - 1023;
+    return (int)(pe_bits_of((double)(int64_t)(v & ~(v >> 1))) >> 52) - 1023;
 }
 
 #endif

@@ -48,13 +48,7 @@
 #define BOUND_GAIN 100
 
 /* The rows below are compiled once per element type, with the format as constants. */
-#if defined(__GNUC__)
-#define INLINE inline __attribute__((always_inline))
-#else
-#define INLINE inline
-#endif
-
-static INLINE uint64_t mul_top(uint64_t a, uint64_t b) {
+static PE_INLINE uint64_t mul_top(uint64_t a, uint64_t b) {
     uint64_t low;
     return pe_multiply(a, b, &low);
 }
@@ -94,7 +88,7 @@ static void fraction_long(const struct pe_place *place, const uint64_t t[4], uin
 }
 
 /* f = floor(|x| * t * 2^128) mod 2^128, short by at most 3. */
-static INLINE void fraction_of(const struct pe_place *place, const uint64_t t[4], uint64_t f[2]) {
+static PE_INLINE void fraction_of(const struct pe_place *place, const uint64_t t[4], uint64_t f[2]) {
     if (place->fraction_bits != 0) {
         fraction_long(place, t, f);
         return;
@@ -119,7 +113,8 @@ static const struct value value_zero = {0, INT32_MIN / 2, false}, value_one = {U
 /* From the first octant to the whole circle: the phase is quarter/4 turn plus or minus the folded one, and
  * sin(a + pi/2) = cos a, cos(a + pi/2) = -sin a. Without branches: the quarter changes at random from one
  * frequency to the next, and a branch mispredicted every other time costs more than the sine. */
-static INLINE void unfold(struct value *sin, struct value *cos, unsigned quarter, bool minus, bool negative) {
+static PE_INLINE void unfold(struct value *sin, struct value *cos, unsigned quarter, bool minus,
+                             bool negative) {
     bool odd = quarter & 1, half = quarter >> 1;
     uint64_t change = (sin->mantissa ^ cos->mantissa) & (0 - (uint64_t)odd);
     int exponent_change = (sin->exponent ^ cos->exponent) & -(int)odd;
@@ -136,17 +131,17 @@ static INLINE void unfold(struct value *sin, struct value *cos, unsigned quarter
 /* a - b*z + rest*z^2 in units of 2^-64: two terms of an alternating series and what follows them. Steps in
  * z^2 make the chain of dependent products half as long as Horner's. `_small` is for b and rest below 2^32:
  * the upper half of z is enough then, and a cheaper product. */
-static INLINE uint64_t terms(uint64_t a, uint64_t b, uint64_t rest, uint64_t z, uint64_t z2) {
+static PE_INLINE uint64_t terms(uint64_t a, uint64_t b, uint64_t rest, uint64_t z, uint64_t z2) {
     return a - mul_top(b, z) + mul_top(rest, z2);
 }
 
-static INLINE uint64_t terms_small(uint64_t a, uint64_t b, uint64_t rest, uint64_t z, uint64_t z2) {
+static PE_INLINE uint64_t terms_small(uint64_t a, uint64_t b, uint64_t rest, uint64_t z, uint64_t z2) {
     return a - (b * (z >> 32) >> 32) + (rest * (z2 >> 32) >> 32);
 }
 
 /* sin and cos of a = mantissa * 2^(exponent-63), 2^-63 < a < 1. The coefficients are round(2^64/n!) for
  * n = 3, 5 .. 19 and 2, 4 .. 18; what follows is below 2^-67 for a <= pi/4. */
-static INLINE void octant(uint64_t mantissa, int exponent, struct value *sin, struct value *cos) {
+static PE_INLINE void octant(uint64_t mantissa, int exponent, struct value *sin, struct value *cos) {
     uint64_t a = mantissa >> (-1 - exponent), z = mul_top(a, a), z2 = mul_top(z, z);
     uint64_t s = terms_small(0xd73f9f, 0xca96, 0x98, z, z2);
     uint64_t c = terms_small(0xc9cba54, 0xd73fa, 0xb41, z, z2);
@@ -164,8 +159,8 @@ static INLINE void octant(uint64_t mantissa, int exponent, struct value *sin, st
 }
 
 /* False when the folded phase is below 2^-64 turns. */
-static INLINE bool pair_fast(const struct pe_place *place, const struct pe_turn *turn, struct value *sin,
-                             struct value *cos) {
+static PE_INLINE bool pair_fast(const struct pe_place *place, const struct pe_turn *turn, struct value *sin,
+                                struct value *cos) {
     uint64_t f[2];
     fraction_of(place, turn->fraction, f);
     unsigned quarter = (unsigned)((f[1] + (UINT64_C(1) << 61)) >> 62); /* the nearest */
@@ -250,19 +245,19 @@ static const struct format formats[PE_DTYPE_COUNT] = {
 };
 
 /* Bits of the mantissa that the format keeps at this exponent: fewer for subnormals, down to none. */
-static INLINE int kept_bits(const struct format *format, int exponent) {
+static PE_INLINE int kept_bits(const struct format *format, int exponent) {
     int below = format->exponent_min - exponent;
     return below > 0 ? format->bits - below : format->bits;
 }
 
 /* The same for values of the fast path, which are above 2^-65: only float16 has subnormals there. */
-static INLINE int kept_bits_fast(const struct format *format, int exponent) {
+static PE_INLINE int kept_bits_fast(const struct format *format, int exponent) {
     return format->exponent_min < -65 ? format->bits : kept_bits(format, exponent);
 }
 
 /* Does a boundary between two elements lie within BOUND of the value? Where no bit is kept, the boundary is
  * half of the smallest subnormal: below a mantissa of 2^63 with kept 0, above one of 2^64 with kept -1. */
-static INLINE bool undecided(const struct value *v, int kept, uint64_t bound) {
+static PE_INLINE bool undecided(const struct value *v, int kept, uint64_t bound) {
     if (kept < 0) {
         return kept == -1 && 0 - v->mantissa <= bound;
     }
@@ -273,7 +268,7 @@ static INLINE bool undecided(const struct value *v, int kept, uint64_t bound) {
 /* Round to nearest: up where the first bit dropped is one. That is all, because there are no ties: a value is
  * 0, 1 or transcendental, and what lies behind its 64 bits is not zero. The hidden bit and a carry move into
  * the exponent field by themselves. */
-static INLINE uint64_t pack(const struct value *v, const struct format *format, int kept) {
+static PE_INLINE uint64_t pack(const struct value *v, const struct format *format, int kept) {
     int exponent = v->exponent - format->exponent_min;
     uint64_t sign = (uint64_t)v->negative << format->sign_bit;
     if (kept < 0) { /* below half of the smallest subnormal */
@@ -283,7 +278,7 @@ static INLINE uint64_t pack(const struct value *v, const struct format *format, 
     return sign | (whole + ((uint64_t)(kept < format->bits ? 0 : exponent) << (format->bits - 1)));
 }
 
-static INLINE void store(void *out, uint64_t bits, enum pe_dtype dtype) {
+static PE_INLINE void store(void *out, uint64_t bits, enum pe_dtype dtype) {
     uint32_t bits32 = (uint32_t)bits;
     uint16_t bits16 = (uint16_t)bits;
     if (dtype == PE_DTYPE_F64) {
@@ -296,7 +291,7 @@ static INLINE void store(void *out, uint64_t bits, enum pe_dtype dtype) {
 }
 
 /* Rounds, with `kept` bits, into `out` unless that is NULL. */
-static INLINE void emit(void *out, const struct value *v, int kept, enum pe_dtype dtype) {
+static PE_INLINE void emit(void *out, const struct value *v, int kept, enum pe_dtype dtype) {
     if (out) {
         store(out, pack(v, &formats[dtype], kept), dtype);
     }
@@ -304,7 +299,7 @@ static INLINE void emit(void *out, const struct value *v, int kept, enum pe_dtyp
 
 /* ---- Gains --------------------------------------------------------------------------------------------- */
 
-static INLINE void amplify(struct value *v, const struct pe_gain *gain) {
+static PE_INLINE void amplify(struct value *v, const struct pe_gain *gain) {
     uint64_t low, product = pe_multiply(v->mantissa, gain->mantissa, &low);
     int shift = (int)(1 - (product >> 63));
     v->mantissa = product << shift | (low >> 63 & (uint64_t)shift);
@@ -358,18 +353,19 @@ static void pair_rare(const struct pe_place *place, const struct pe_turn *turn, 
 }
 
 /* A gain may make values as small as it likes. */
-static INLINE int kept_bits_row(const struct format *format, int exponent, const struct pe_gain *gain) {
+static PE_INLINE int kept_bits_row(const struct format *format, int exponent, const struct pe_gain *gain) {
     return gain ? kept_bits(format, exponent) : kept_bits_fast(format, exponent);
 }
 
-static INLINE bool decided(const struct value *v, const struct format *format, const struct pe_gain *gain) {
+static PE_INLINE bool decided(const struct value *v, const struct format *format,
+                              const struct pe_gain *gain) {
     return format->certain ||
            !undecided(v, kept_bits_row(format, v->exponent, gain), gain ? BOUND_GAIN : BOUND);
 }
 
 /* `gain` is out's, or NULL: a constant where there is none, so that the common case does without. */
-static INLINE void row(const struct pe_place *place, const struct pe_turn *turns, size_t n,
-                       enum pe_dtype dtype, const struct pe_phase_out *out, const struct pe_gain *gain) {
+static PE_INLINE void row(const struct pe_place *place, const struct pe_turn *turns, size_t n,
+                          enum pe_dtype dtype, const struct pe_phase_out *out, const struct pe_gain *gain) {
     const struct format *format = &formats[dtype];
     size_t step = out->step * pe_dtype_size(dtype);
     struct pe_phase_out at = *out;
@@ -391,8 +387,8 @@ static INLINE void row(const struct pe_place *place, const struct pe_turn *turns
     }
 }
 
-static INLINE void row_of(const struct pe_place *place, const struct pe_turn *turns, size_t n,
-                          enum pe_dtype dtype, const struct pe_phase_out *out) {
+static PE_INLINE void row_of(const struct pe_place *place, const struct pe_turn *turns, size_t n,
+                             enum pe_dtype dtype, const struct pe_phase_out *out) {
     if (out->gain) {
         row(place, turns, n, dtype, out, out->gain);
     } else {

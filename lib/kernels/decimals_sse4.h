@@ -5,14 +5,14 @@
  * three multiplications make pairs, fours and eights of them. SSE4.1 is all it takes; the table of instruction sets
  * has AVX2 next.
  */
+#include "core/bits.h"
+
 #include <immintrin.h>
 
 #include "kernels/avx2_begin.h"
 
-#define INLINE inline __attribute__((always_inline))
-
 /* The digits of bytes 0 .. end, without the byte at `point`, as one number; other bytes below '0' are zeros. */
-static INLINE uint64_t register_value(__m128i text, int point, unsigned end) {
+static PE_INLINE uint64_t register_value(__m128i text, int point, unsigned end) {
     static const int8_t places[32] = {-16, -15, -14, -13, -12, -11, -10, -9, -8, -7, -6, -5, -4, -3, -2, -1,
                                       0,   1,   2,   3,   4,   5,   6,   7,  8,  9,  10, 11, 12, 13, 14, 15};
     const __m128i digits = _mm_subs_epu8(text, _mm_set1_epi8('0'));
@@ -28,7 +28,7 @@ static INLINE uint64_t register_value(__m128i text, int point, unsigned end) {
 
 /* No digit before the point or behind it, a zero before others, no comma at the end. One answer of all: a branch for
  * each would follow the signs. */
-static INLINE bool decimal_bad(const char *text, unsigned negative, unsigned point, unsigned last) {
+static PE_INLINE bool decimal_bad(const char *text, unsigned negative, unsigned point, unsigned last) {
     const unsigned n_whole = point - negative;
     const unsigned zero = (unsigned)(text[negative] == '0') & (unsigned)(n_whole > 1);
     return (zero | (unsigned)(n_whole == 0) | (unsigned)(last == point + 1) | (unsigned)(last > 15) |
@@ -68,6 +68,6 @@ static const char *scan_sse4(struct pe_decimals_place *out, const char *text, co
     return text;
 }
 
-#undef INLINE
+#undef PE_INLINE
 
 #include "kernels/avx2_end.h"

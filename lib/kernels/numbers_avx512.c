@@ -8,14 +8,13 @@
 
 #if PE_AVX2
 
+#include "core/bits.h"
 #include "core/shortest_f32.h"
 #include "posenc.h"
 
 #include <immintrin.h>
 
 #include "kernels/avx512_begin.h"
-
-#define INLINE inline __attribute__((always_inline))
 
 /* Places in a number's 16 bytes: nine digits, then these. */
 enum { Z = 9, P = 10, M = 11 };
@@ -62,12 +61,12 @@ struct texts {
     uint64_t order[8], length[8];
 };
 
-static INLINE __m512i all(int64_t value) {
+static PE_INLINE __m512i all(int64_t value) {
     return _mm512_set1_epi64(value);
 }
 
 /* pe_round_to_odd_64; power as its low and high half. */
-static INLINE __m512i round_to_odd(__m512i power, __m512i upper, __m512i factor) {
+static PE_INLINE __m512i round_to_odd(__m512i power, __m512i upper, __m512i factor) {
     __m512i carried = _mm512_srli_epi64(_mm512_mul_epu32(power, factor), 32);
     __m512i product = _mm512_add_epi64(_mm512_mul_epu32(upper, factor), carried);
     __m512i whole = _mm512_srli_epi64(product, 32), rest = _mm512_and_si512(product, all(UINT32_MAX));
@@ -75,7 +74,7 @@ static INLINE __m512i round_to_odd(__m512i power, __m512i upper, __m512i factor)
 }
 
 /* pe_shortest_digits */
-static INLINE __m512i shortest(__m512i c, __m512i q, __mmask8 lopsided, __m512i k) {
+static PE_INLINE __m512i shortest(__m512i c, __m512i q, __mmask8 lopsided, __m512i k) {
     const __m512i minus_k = _mm512_sub_epi64(_mm512_setzero_si512(), k);
     const __m512i row = _mm512_slli_epi64(_mm512_sub_epi64(minus_k, all(PE_POWER_MIN)), 1);
     const __m512i power = _mm512_add_epi64(_mm512_i64gather_epi64(row, &pe_powers[0].high, 8), all(1));
@@ -106,7 +105,7 @@ static INLINE __m512i shortest(__m512i c, __m512i q, __mmask8 lopsided, __m512i 
 }
 
 /* pe_digits_8 */
-static INLINE __m512i digits_8(__m512i digits) {
+static PE_INLINE __m512i digits_8(__m512i digits) {
     const __m512i upper = _mm512_srli_epi64(_mm512_mul_epu32(digits, all(109951163)), 40); /* / 10^4 */
     const __m512i lower = _mm512_sub_epi64(digits, _mm512_mul_epu32(upper, all(10000)));
     __m512i word = _mm512_or_si512(upper, _mm512_slli_epi64(lower, 32));
@@ -119,7 +118,7 @@ static INLINE __m512i digits_8(__m512i digits) {
 }
 
 /* The 16 bytes of each number from its nine digits; how many digits before the zeros at the end. */
-static INLINE __m512i texts_digits(struct texts *texts, __m512i nine) {
+static PE_INLINE __m512i texts_digits(struct texts *texts, __m512i nine) {
     const __m512i first = _mm512_srli_epi64(_mm512_mul_epu32(nine, all(1441151881)), 57); /* / 10^8 */
     const __m512i word = digits_8(_mm512_sub_epi64(nine, _mm512_mul_epu32(first, all(100000000))));
     const __m512i ascii = all((long long)PE_DIGITS_ASCII);
@@ -136,7 +135,7 @@ static INLINE __m512i texts_digits(struct texts *texts, __m512i nine) {
 }
 
 /* Which of eight numbers have a text here. */
-static INLINE __mmask8 texts_make(struct texts *texts, const float *values) {
+static PE_INLINE __mmask8 texts_make(struct texts *texts, const float *values) {
     const __m512i bits = _mm512_cvtepu32_epi64(_mm256_loadu_si256((const __m256i *)(const void *)values));
     const __m512i fraction = _mm512_and_si512(bits, all(0x7fffff));
     const __m512i exponent = _mm512_and_si512(_mm512_srli_epi64(bits, 23), all(0xff));
@@ -168,7 +167,7 @@ static INLINE __mmask8 texts_make(struct texts *texts, const float *values) {
     return (__mmask8)((normal | zero) & _mm512_cmplt_epu64_mask(place, all(POINT_MAX - POINT_MIN + 1)));
 }
 
-static INLINE char *text_store(char *out, const struct texts *texts, size_t i) {
+static PE_INLINE char *text_store(char *out, const struct texts *texts, size_t i) {
     const uint64_t *from = i & 1 ? texts->odd : texts->even;
     const __m128i text = _mm_loadu_si128((const __m128i *)(const void *)(from + (i & 6)));
     const __m128i order = _mm_loadu_si128((const __m128i *)(const void *)orders[texts->order[i]]);

@@ -44,6 +44,8 @@
  */
 #include "kernels/wave_types.h"
 
+#include "core/bits.h"
+
 #include <string.h>
 #if PE_AVX2
 #include <immintrin.h>
@@ -52,25 +54,7 @@
 #define SPAN  64 /* rows between anchors that are computed, see BLOCK */
 #define BLOCK 8  /* rows */
 
-#if defined(__GNUC__)
-#define INLINE inline __attribute__((always_inline))
-#else
-#define INLINE inline
-#endif
-
-static INLINE double as_double(uint64_t bits) {
-    double v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-static INLINE uint64_t as_bits(double v) {
-    uint64_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return bits;
-}
-
-static INLINE uint32_t float_bits(float v) {
+static PE_INLINE uint32_t float_bits(float v) {
     uint32_t bits;
     memcpy(&bits, &v, sizeof bits);
     return bits;

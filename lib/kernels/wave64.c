@@ -36,11 +36,6 @@
 #define LEAST_BITS UINT64_C(0x3f20000000000000)
 #define GRID       0x1.8p26 /* added and subtracted it rounds to a multiple of 2^-26 */
 
-#if defined(__GNUC__)
-#define INLINE inline __attribute__((always_inline))
-#else
-#define INLINE inline
-#endif
 /* gcc unrolls so short a loop before it looks for vectors in it, and then finds few. */
 #define EACH_LANE(l) _Pragma("GCC unroll 1") for (int l = 0; l < LANES; l++)
 
@@ -57,20 +52,8 @@ struct phases {
     uint64_t quarter[LANES];
 };
 
-static INLINE double as_double(uint64_t bits) {
-    double v;
-    memcpy(&v, &bits, sizeof v);
-    return v;
-}
-
-static INLINE uint64_t as_bits(double v) {
-    uint64_t bits;
-    memcpy(&bits, &v, sizeof bits);
-    return bits;
-}
-
 /* The phase at twice/2, shifted by 1/8 turn, so that the two bits on top tell the nearest quarter. */
-static INLINE void phases_of(const struct pe_wave64_group *group, int64_t twice, struct phases *out) {
+static PE_INLINE void phases_of(const struct pe_wave64_group *group, int64_t twice, struct phases *out) {
     const uint64_t sign = 0 - (uint64_t)(twice < 0), m = ((uint64_t)twice ^ sign) - sign;
     for (int l = 0; l < LANES; l++) {
         uint64_t low, cut, high = pe_multiply(m, group->half[1][l], &low);

@@ -4,7 +4,7 @@
  * lanes of a group, without branches or calls, so that compilers make vectors of them.
  */
 
-static INLINE void TARGETED(anchor_of)(const struct phases *p, struct pe_wave64_angles *out) {
+static PE_INLINE void TARGETED(anchor_of)(const struct phases *p, struct pe_wave64_angles *out) {
     EACH_LANE(l) {
         /* the rest of the angle in radians: main is exact, 53 bits of two numbers of 26 */
         const double main = p->upper[l] * (TWO_PI_HIGH * 0x1p-35);
@@ -29,13 +29,13 @@ static INLINE void TARGETED(anchor_of)(const struct phases *p, struct pe_wave64_
         const double sin_main = sh * c1 + ch * s1, sin_rest = (sf * c2 + sl * c1) + (cf * s2 + cl * s1);
         /* and by the quarter */
         const uint64_t quarter = p->quarter[l], odd = 0 - (quarter & 1);
-        const uint64_t main_change = (as_bits(cos_main) ^ as_bits(sin_main)) & odd;
-        const uint64_t rest_change = (as_bits(cos_rest) ^ as_bits(sin_rest)) & odd;
+        const uint64_t main_change = (pe_bits_of(cos_main) ^ pe_bits_of(sin_main)) & odd;
+        const uint64_t rest_change = (pe_bits_of(cos_rest) ^ pe_bits_of(sin_rest)) & odd;
         const uint64_t cos_sign = ((quarter + 1) & 2) << 62, sin_sign = (quarter & 2) << 62;
-        const double cm = as_double(as_bits(cos_main) ^ main_change ^ cos_sign);
-        const double cr = as_double(as_bits(cos_rest) ^ rest_change ^ cos_sign);
-        const double sm = as_double(as_bits(sin_main) ^ main_change ^ sin_sign);
-        const double sr = as_double(as_bits(sin_rest) ^ rest_change ^ sin_sign);
+        const double cm = pe_bits_double(pe_bits_of(cos_main) ^ main_change ^ cos_sign);
+        const double cr = pe_bits_double(pe_bits_of(cos_rest) ^ rest_change ^ cos_sign);
+        const double sm = pe_bits_double(pe_bits_of(sin_main) ^ main_change ^ sin_sign);
+        const double sr = pe_bits_double(pe_bits_of(sin_rest) ^ rest_change ^ sin_sign);
         out->cos_high[l] = ((cm + cr) + GRID) - GRID;
         out->cos_low[l] = (cm - out->cos_high[l]) + cr;
         out->sin_high[l] = ((sm + sr) + GRID) - GRID;
@@ -51,10 +51,10 @@ static void TARGETED(anchor)(const struct pe_wave64_group *group, int64_t twice,
 }
 
 /* The rows before and behind the middle by what b tells. The top bit of the result: a value is too small. */
-static INLINE uint64_t TARGETED(two)(const struct pe_wave64_angles *restrict a,
-                                     const struct pe_wave64_angles *restrict b, double *restrict cos_before,
-                                     double *restrict sin_before, double *restrict cos_after,
-                                     double *restrict sin_after) {
+static PE_INLINE uint64_t TARGETED(two)(const struct pe_wave64_angles *restrict a,
+                                        const struct pe_wave64_angles *restrict b,
+                                        double *restrict cos_before, double *restrict sin_before,
+                                        double *restrict cos_after, double *restrict sin_after) {
     const uint64_t magnitude = UINT64_MAX >> 1;
     uint64_t small = 0;
     EACH_LANE(l) {
@@ -67,8 +67,8 @@ static INLINE uint64_t TARGETED(two)(const struct pe_wave64_angles *restrict a,
         const double sb = (p - q) + (p_rest - q_rest), sa = (p + q) + (p_rest + q_rest);
         const double cb = (r + t) + (r_rest + t_rest), ca = (r - t) + (r_rest - t_rest);
         /* differences below 0 have the top bit */
-        small |= ((as_bits(sb) & magnitude) - LEAST_BITS) | ((as_bits(sa) & magnitude) - LEAST_BITS) |
-                 ((as_bits(cb) & magnitude) - LEAST_BITS) | ((as_bits(ca) & magnitude) - LEAST_BITS);
+        small |= ((pe_bits_of(sb) & magnitude) - LEAST_BITS) | ((pe_bits_of(sa) & magnitude) - LEAST_BITS) |
+                 ((pe_bits_of(cb) & magnitude) - LEAST_BITS) | ((pe_bits_of(ca) & magnitude) - LEAST_BITS);
         cos_before[l] = cb;
         sin_before[l] = sb;
         cos_after[l] = ca;

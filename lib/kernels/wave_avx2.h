@@ -6,19 +6,19 @@
 
 /* In lower words the lesser distances above a tie, as a tie moved up by 3 is the least of all numbers; in upper
  * ones the lesser magnitudes, of which the sign was moved out. */
-static INLINE __m256i nearest_avx2(__m256d v, __m256d w) {
+static PE_INLINE __m256i nearest_avx2(__m256d v, __m256d w) {
     const __m256i up = _mm256_set1_epi64x(0x100000003);
     return _mm256_min_epi32(_mm256_sllv_epi32(_mm256_castpd_si256(v), up),
                             _mm256_sllv_epi32(_mm256_castpd_si256(w), up));
 }
 
-static INLINE bool doubtful_avx2(__m256i least) {
+static PE_INLINE bool doubtful_avx2(__m256i least) {
     const __m256i limit = _mm256_set1_epi64x((long long)WAVE_NEAR_SHIFTED);
     return !_mm256_testz_si256(_mm256_cmpgt_epi32(limit, least), _mm256_set1_epi32(-1));
 }
 
 /* Four values of either kind. */
-static INLINE void put_avx2(const struct target *to, float *at, __m256d s, __m256d c) {
+static PE_INLINE void put_avx2(const struct target *to, float *at, __m256d s, __m256d c) {
     const __m128 first = _mm256_cvtpd_ps(to->swap ? c : s), second = _mm256_cvtpd_ps(to->swap ? s : c);
     if (to->step == 1) {
         _mm_storeu_ps(at, first);
@@ -30,8 +30,8 @@ static INLINE void put_avx2(const struct target *to, float *at, __m256d s, __m25
 }
 
 /* Pairs at .. at+3 of a group. */
-static INLINE __m256i half_avx2(const struct pe_wave_step *step, const struct wave_anchor *anchor, size_t at,
-                                const struct target *to, __m256i least) {
+static PE_INLINE __m256i half_avx2(const struct pe_wave_step *step, const struct wave_anchor *anchor,
+                                   size_t at, const struct target *to, __m256i least) {
     const __m256d lift = _mm256_set1_pd(WAVE_LIFT);
     const __m256d ca = _mm256_mul_pd(_mm256_loadu_pd(anchor->cos + at), lift);
     const __m256d sa = _mm256_mul_pd(_mm256_loadu_pd(anchor->sin + at), lift);
@@ -50,8 +50,8 @@ static INLINE __m256i half_avx2(const struct pe_wave_step *step, const struct wa
     return least;
 }
 
-static INLINE uint32_t quick_avx2(const struct pe_wave_step *steps, size_t n, struct wave_anchor *anchors,
-                                  struct target to) {
+static PE_INLINE uint32_t quick_avx2(const struct pe_wave_step *steps, size_t n, struct wave_anchor *anchors,
+                                     struct target to) {
     uint32_t bad = 0;
     for (size_t g = 0; g < n; g++) {
         const struct pe_wave_step *step = &steps[g];

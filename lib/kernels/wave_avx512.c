@@ -7,18 +7,18 @@
 
 #if PE_AVX2
 
+#include "core/bits.h"
+
 #include <immintrin.h>
 
 #include "kernels/avx512_begin.h"
-
-#define INLINE inline __attribute__((always_inline))
 
 struct angles {
     __m512d cos, sin;
 };
 
 /* The phase of a group at x, in 2^-64 turns. */
-static INLINE __m512i phase(const struct pe_wave_turns *turns, const struct wave_x *x) {
+static PE_INLINE __m512i phase(const struct pe_wave_turns *turns, const struct wave_x *x) {
     const __m512i high = _mm512_loadu_si512(turns->high), low = _mm512_loadu_si512(turns->low);
     const __m512i w0 = _mm512_set1_epi64((long long)(x->whole & UINT32_MAX));
     const __m512i low_upper = _mm512_srli_epi64(low, 32);
@@ -41,7 +41,7 @@ static INLINE __m512i phase(const struct pe_wave_turns *turns, const struct wave
 }
 
 /* The doubles [1/4, 1/2) whose mantissas are the 52 bits below the two on top. */
-static INLINE __m512d mantissa(__m512i p) {
+static PE_INLINE __m512d mantissa(__m512i p) {
     /* (p >> 10 & mantissa) | quarter */
     return _mm512_castsi512_pd(_mm512_ternarylogic_epi64(_mm512_srli_epi64(p, 10),
                                                          _mm512_set1_epi64((long long)WAVE_MANTISSA),
@@ -49,7 +49,7 @@ static INLINE __m512d mantissa(__m512i p) {
 }
 
 /* From the octant to the quarter that the two bits on top of p tell. */
-static INLINE struct angles unfold(__m512d s, __m512d c, __m512i p) {
+static PE_INLINE struct angles unfold(__m512d s, __m512d c, __m512i p) {
     const __m512i top = _mm512_set1_epi64(INT64_MIN);
     const __mmask8 odd = _mm512_test_epi64_mask(p, _mm512_set1_epi64(INT64_C(1) << 62));
     const __m512i sine = _mm512_castpd_si512(_mm512_mask_blend_pd(odd, s, c));
@@ -68,8 +68,8 @@ static INLINE struct angles unfold(__m512d s, __m512d c, __m512i p) {
 #define ABREAST 4
 #define EACH    for (int j = 0; j < ABREAST; j++)
 
-static INLINE void rough(const struct pe_wave_turns *turns, const struct wave_x *x,
-                         struct angles out[ABREAST]) {
+static PE_INLINE void rough(const struct pe_wave_turns *turns, const struct wave_x *x,
+                            struct angles out[ABREAST]) {
     __m512i p[ABREAST];
     __m512d u[ABREAST], z[ABREAST], s[ABREAST], c[ABREAST];
     EACH p[j] = _mm512_add_epi64(phase(&turns[j], x), _mm512_set1_epi64((long long)WAVE_ROUNDING));
@@ -94,7 +94,7 @@ static INLINE void rough(const struct pe_wave_turns *turns, const struct wave_x 
     EACH out[j] = unfold(s[j], c[j], p[j]);
 }
 
-static INLINE struct angles fine(const struct pe_wave_turns *turns, const struct wave_x *x) {
+static PE_INLINE struct angles fine(const struct pe_wave_turns *turns, const struct wave_x *x) {
     const __m512i p = _mm512_add_epi64(phase(turns, x), _mm512_set1_epi64((long long)WAVE_EIGHTH));
     const __m512d u = _mm512_sub_pd(mantissa(p), _mm512_set1_pd(WAVE_MIDDLE));
     const __m512d z = _mm512_mul_pd(u, u);
@@ -132,7 +132,7 @@ struct target {
     size_t row;
 };
 
-static INLINE struct target target_of(const struct pe_wave_out *out, bool halves, bool far) {
+static PE_INLINE struct target target_of(const struct pe_wave_out *out, bool halves, bool far) {
     const __m512i order = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     bool swap = !halves && out->cos < out->sin;
     return (struct target){.halves = halves,
@@ -143,7 +143,7 @@ static INLINE struct target target_of(const struct pe_wave_out *out, bool halves
                            .row = out->stride * sizeof(float)};
 }
 
-static INLINE void put(const struct target *to, size_t at, __m256 s, __m256 c) {
+static PE_INLINE void put(const struct target *to, size_t at, __m256 s, __m256 c) {
     float *sin = (float *)(void *)(to->sin + at);
     if (to->halves) {
         _mm256_storeu_ps(sin, s);
@@ -162,33 +162,33 @@ static INLINE void put(const struct target *to, size_t at, __m256 s, __m256 c) {
 /* ---- The cheap test, by the bits of doubles ------------------------------------------------------------ */
 
 /* In lower words distances above a tie, in upper ones magnitudes. */
-static INLINE __m512i seen(__m512d v) {
+static PE_INLINE __m512i seen(__m512d v) {
     /* (a & b) ^ c */
     return _mm512_ternarylogic_epi64(_mm512_castpd_si512(v), _mm512_set1_epi64((long long)WAVE_SEEN),
                                      _mm512_set1_epi64((long long)WAVE_TIE), 0x6a);
 }
 
-static INLINE bool doubtful(__m512i least) {
+static PE_INLINE bool doubtful(__m512i least) {
     return _mm512_cmplt_epu32_mask(least, _mm512_set1_epi64((long long)WAVE_NEAR)) != 0;
 }
 
 /* The least of what is seen of both. */
-static INLINE __m512i put_rough(const struct target *to, size_t at, __m512d s, __m512d c) {
+static PE_INLINE __m512i put_rough(const struct target *to, size_t at, __m512d s, __m512d c) {
     put(to, at, _mm512_cvtpd_ps(s), _mm512_cvtpd_ps(c));
     return _mm512_min_epu32(seen(s), seen(c));
 }
 
 /* ---- The sharp test: round both bounds ----------------------------------------------------------------- */
 
-static INLINE __m256i differing(__m256i differ, __m512d v, __m512d slack) {
+static PE_INLINE __m256i differing(__m256i differ, __m512d v, __m512d slack) {
     const __m256 up = _mm512_cvtpd_ps(_mm512_add_pd(v, slack)),
                  down = _mm512_cvtpd_ps(_mm512_sub_pd(v, slack));
     /* a | (b ^ c) */
     return _mm256_ternarylogic_epi32(differ, _mm256_castps_si256(up), _mm256_castps_si256(down), 0xf6);
 }
 
-static INLINE __m256i put_sharp(const struct target *to, size_t at, __m256i differ, double slack, __m512d s,
-                                __m512d c) {
+static PE_INLINE __m256i put_sharp(const struct target *to, size_t at, __m256i differ, double slack,
+                                   __m512d s, __m512d c) {
     put(to, at, _mm512_cvtpd_ps(s), _mm512_cvtpd_ps(c));
     return differing(differing(differ, s, _mm512_set1_pd(slack)), c, _mm512_set1_pd(slack));
 }
@@ -202,8 +202,8 @@ static bool row_again(const struct pe_wave_turns *turns, const struct wave_x *x,
     return !_mm256_testz_si256(differ, differ);
 }
 
-static INLINE uint32_t row_of(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
-                              const struct pe_wave_out *out, bool halves) {
+static PE_INLINE uint32_t row_of(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
+                                 const struct pe_wave_out *out, bool halves) {
     const struct target to = target_of(out, halves, false);
     const size_t group = halves ? 32 : 64;
     uint32_t bad = 0;
@@ -253,8 +253,8 @@ static bool block_again(const struct pe_wave_step *step, const struct wave_ancho
     return !_mm256_testz_si256(differ, differ);
 }
 
-static INLINE uint32_t block_of(const struct pe_wave_step *steps, size_t n, struct wave_anchor *anchors,
-                                const struct pe_wave_out *out, bool halves, bool far) {
+static PE_INLINE uint32_t block_of(const struct pe_wave_step *steps, size_t n, struct wave_anchor *anchors,
+                                   const struct pe_wave_out *out, bool halves, bool far) {
     const struct target to = target_of(out, halves, far);
     const __m512d lift = _mm512_set1_pd(WAVE_LIFT);
     uint32_t bad = 0;

@@ -5,8 +5,8 @@
  * them.
  */
 
-static INLINE void TARGETED(phase)(const struct pe_wave_turns *turns, const struct wave_x *x,
-                                   uint64_t p[PE_WAVE_LANES]) {
+static PE_INLINE void TARGETED(phase)(const struct pe_wave_turns *turns, const struct wave_x *x,
+                                      uint64_t p[PE_WAVE_LANES]) {
     const uint64_t w0 = x->whole & UINT32_MAX, w1 = x->whole >> 32;
     const uint64_t y0 = x->fraction & UINT32_MAX, y1 = x->fraction >> 32, sign = 0 - (uint64_t)x->negative;
     EACH_LANE(l) {
@@ -28,13 +28,14 @@ static INLINE void TARGETED(phase)(const struct pe_wave_turns *turns, const stru
     }
 }
 
-static INLINE void TARGETED(fine)(const struct pe_wave_turns *turns, const struct wave_x *x,
-                                  struct wave_anchor *out) {
+static PE_INLINE void TARGETED(fine)(const struct pe_wave_turns *turns, const struct wave_x *x,
+                                     struct wave_anchor *out) {
     uint64_t p[PE_WAVE_LANES];
     TARGETED(phase)(turns, x, p);
     EACH_LANE(l) {
-        const double u = as_double((p[l] >> 10 & WAVE_MANTISSA) | WAVE_QUARTER) - WAVE_MIDDLE, z = u * u;
-        const double rest = (as_double((p[l] & WAVE_CUT) | WAVE_LARGE_BITS) - WAVE_LARGE) * WAVE_CUT_UNIT;
+        const double u = pe_bits_double((p[l] >> 10 & WAVE_MANTISSA) | WAVE_QUARTER) - WAVE_MIDDLE, z = u * u;
+        const double rest =
+            (pe_bits_double((p[l] & WAVE_CUT) | WAVE_LARGE_BITS) - WAVE_LARGE) * WAVE_CUT_UNIT;
         const uint64_t quarter = p[l] >> 62;
         double s = WAVE_SIN_5 + z * WAVE_SIN_6, c = WAVE_COS_6 + z * WAVE_COS_7;
         s = WAVE_SIN_3 + z * (WAVE_SIN_4 + z * s);
@@ -43,10 +44,10 @@ static INLINE void TARGETED(fine)(const struct pe_wave_turns *turns, const struc
         c = WAVE_COS_2 + z * (WAVE_COS_3 + z * c);
         c = 1 + z * (WAVE_COS_1 + z * c);
         s = u * WAVE_SIN_0 + u * (WAVE_SIN_0_REST + z * s);
-        const uint64_t sine = as_bits(s + c * rest), cosine = as_bits(c - s * rest);
+        const uint64_t sine = pe_bits_of(s + c * rest), cosine = pe_bits_of(c - s * rest);
         const uint64_t change = (sine ^ cosine) & (0 - (quarter & 1));
-        out->sin[l] = as_double(sine ^ change ^ (quarter & 2) << 62);
-        out->cos[l] = as_double(cosine ^ change ^ ((quarter + 1) & 2) << 62);
+        out->sin[l] = pe_bits_double(sine ^ change ^ (quarter & 2) << 62);
+        out->cos[l] = pe_bits_double(cosine ^ change ^ ((quarter + 1) & 2) << 62);
     }
 }
 
@@ -57,8 +58,8 @@ static void TARGETED(anchors)(const struct pe_wave_turns *turns, size_t n, const
     }
 }
 
-static INLINE uint32_t TARGETED(row_of)(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
-                                        struct target to) {
+static PE_INLINE uint32_t TARGETED(row_of)(const struct pe_wave_turns *turns, size_t n,
+                                           const struct wave_x *x, struct target to) {
     uint32_t bad = 0;
     for (size_t g = 0; g < n; g++) {
         struct wave_anchor a;
@@ -82,8 +83,8 @@ static uint32_t TARGETED(row)(const struct pe_wave_turns *turns, size_t n, const
     BY_TARGET(TARGETED(row_of), turns, n, x)
 }
 
-static INLINE uint32_t TARGETED(block_of)(const struct pe_wave_step *steps, size_t n,
-                                          struct wave_anchor *anchors, struct target to) {
+static PE_INLINE uint32_t TARGETED(block_of)(const struct pe_wave_step *steps, size_t n,
+                                             struct wave_anchor *anchors, struct target to) {
     uint32_t bad = 0;
     for (size_t g = 0; g < n; g++) {
         const struct wave_anchor a = anchors[g];
