@@ -10,6 +10,7 @@
  */
 #include "instructions.h"
 #include "posenc_fields.h"
+#include "random.h"
 #include "to_chars.h"
 
 #include <inttypes.h>
@@ -19,13 +20,6 @@
 #include <string.h>
 
 #define BLOCK 1024
-
-static uint64_t random_next(uint64_t *state) { /* splitmix64 */
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
 
 /* ---- Floats -------------------------------------------------------------------------------------------- */
 

@@ -15,6 +15,7 @@
  * float32, float16 and bfloat16 must have the very bits of the reference, float64 must be within 1 ulp.
  */
 #include "exact.h"
+#include "random.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,11 +27,8 @@
 
 /* ---- Random numbers ------------------------------------------------------------------------------------ */
 
-uint64_t random_bits(struct random *r) { /* splitmix64 */
-    uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+uint64_t random_bits(struct random *r) {
+    return random_next(&r->state);
 }
 
 size_t random_below(struct random *r, size_t n) {

@@ -5,6 +5,7 @@
 #include "fuzz/target.h"
 
 #include "core/utf8.h"
+#include "random.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -31,10 +32,7 @@ uint64_t fuzz_seed(const void *bytes, size_t n) {
 }
 
 size_t fuzz_below(uint64_t *state, size_t n) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return (size_t)((z ^ z >> 31) % n);
+    return (size_t)(random_next(state) % n);
 }
 
 void *fuzz_copy(const void *bytes, size_t n) {

@@ -6,6 +6,8 @@
 #include "suites.h"
 
 #include "posenc.h"
+#include "random.h"
+#include "unit/expect.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -13,22 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ck_assert reports its place to the runner on every pass, which costs more than the numbers. */
-#define EXPECT(condition, ...)                                                                               \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            ck_abort_msg(__VA_ARGS__);                                                                       \
-        }                                                                                                    \
-    } while (0)
-
-/* splitmix64: the same numbers on every run. */
-static uint64_t random_next(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
 
 static uint64_t random_below(uint64_t *state, uint64_t n) {
     return random_next(state) % n;

@@ -9,6 +9,7 @@
 
 #include "core/ladder.h"
 #include "posenc_fields.h"
+#include "random.h"
 
 #include <math.h>
 #include <string.h>
@@ -34,16 +35,9 @@ static void sincos_of(const struct pe_turn *turn, double x, enum pe_dtype dtype,
     pe_dtype_load(dtype, &raw[1], 1, &out[1]);
 }
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* Whole, fractional, tiny and huge, halfway between two float32, either sign. */
 static double random_position(uint64_t *state) {
-    uint64_t bits = next_random(state);
+    uint64_t bits = random_next(state);
     double sign = bits & 8 ? -1 : 1, m = (double)(bits >> 11);
     switch (bits & 7) {
     case 0:
@@ -348,7 +342,7 @@ START_TEST(phase_has_the_bits_of_the_full_width_path) {
     struct pe_turn turns[16];
     pe_ladder_fill(turns, 16, 10000, 2, 32);
     for (int n = 0; n < 2000; n++) {
-        const struct pe_turn *turn = &turns[next_random(&state) & 15];
+        const struct pe_turn *turn = &turns[random_next(&state) & 15];
         struct pe_place place;
         pe_place_of(&place, random_position(&state), n % 3 ? 1 : 0.1, n % 7 ? 0 : 0.3);
         for (enum pe_dtype dtype = PE_DTYPE_F64; dtype < PE_DTYPE_COUNT; dtype++) {
@@ -413,13 +407,13 @@ START_TEST(phase_fraction_is_short_by_three_at_most) {
     pe_ladder_fill(turns, 16, 10000, 2, 32);
     for (int n = 0; n < 3000; n++) {
         struct pe_place place = {.n_fixed = n % 2 ? 1 : 4};
-        const struct pe_turn *turn = &turns[next_random(&state) & 15];
+        const struct pe_turn *turn = &turns[random_next(&state) & 15];
         struct pe_wide x = {.sign = 1}, whole;
         uint64_t got[2], want[4];
         place.fraction_bits = place.n_fixed == 4 ? 128 : shift[n / 2 % (int)PE_COUNT(shift)];
         x.exponent = 64 * place.n_fixed - place.fraction_bits;
         for (int i = 0; i < place.n_fixed; i++) {
-            place.fixed[i] = next_random(&state) | (uint64_t)(i == place.n_fixed - 1) << 63;
+            place.fixed[i] = random_next(&state) | (uint64_t)(i == place.n_fixed - 1) << 63;
             x.limb[PE_WIDE_LIMBS - 2 * (place.n_fixed - i)] = (uint32_t)place.fixed[i];
             x.limb[PE_WIDE_LIMBS - 2 * (place.n_fixed - i) + 1] = (uint32_t)(place.fixed[i] >> 32);
         }

@@ -11,20 +11,14 @@
 #include "instructions.h"
 #include "kernels/rotate.h"
 #include "posenc_fields.h"
+#include "random.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* In (-1, 1), all 53 bits in use. */
 static double next_number(uint64_t *state) {
-    return (double)(int64_t)next_random(state) * 0x1p-63;
+    return (double)(int64_t)random_next(state) * 0x1p-63;
 }
 
 /* ---- The kernel ---------------------------------------------------------------------------------------- */
@@ -73,9 +67,9 @@ static void fill(enum pe_dtype dtype, void *x, size_t n, uint64_t *state) {
 
 static void check_kernel(const struct memory *m, size_t n, enum pe_dtype real, enum pe_dtype dtype,
                          enum pe_instructions set, uint64_t *state) {
-    const bool halves = next_random(state) & 1, at_end = next_random(state) & 1;
-    const bool in_place = real == dtype && next_random(state) & 1;
-    const size_t between = halves ? next_random(state) % 5 : 0, numbers = 2 * n + between;
+    const bool halves = random_next(state) & 1, at_end = random_next(state) & 1;
+    const bool in_place = real == dtype && random_next(state) & 1;
+    const size_t between = halves ? random_next(state) % 5 : 0, numbers = 2 * n + between;
     void *x = fence_side(&m->x, numbers * pe_dtype_size(real), at_end);
     void *out = in_place ? x : fence_side(&m->out, numbers * pe_dtype_size(dtype), at_end);
     double *cos = fence_side(&m->cos, n * sizeof *cos, at_end),
@@ -86,7 +80,7 @@ static void check_kernel(const struct memory *m, size_t n, enum pe_dtype real, e
                                         .step = halves ? 1 : 2,
                                         .apart = halves ? n + between : 1,
                                         .instructions = set,
-                                        .far = next_random(state) & 1};
+                                        .far = random_next(state) & 1};
     double want[3 * MOST];
     fill(dtype, out, numbers, state);
     fill(real, x, numbers, state);

@@ -11,6 +11,7 @@
 #include "instructions.h"
 #include "kernels/wave.h"
 #include "posenc_fields.h"
+#include "random.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -100,13 +101,6 @@ static void check_run(struct setup *s, int64_t x, int64_t step, size_t rows, boo
     compare_rows(s, got, rows, x, step);
 }
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 static const size_t widths[] = {1, 2, 3, 7, 15, 16, 17, 31, 33, 64, 130, 512, 513, 1040, MOST_WIDE};
 
 /* ---- Tests --------------------------------------------------------------------------------------------- */
@@ -120,15 +114,15 @@ static void check_runs(size_t width, enum pe_instructions set) {
     struct setup s;
     setup_open(&s, width, 10000, set);
     for (int i = 0; i < (width > 600 ? 8 : 40); i++) {
-        int64_t step = steps[next_random(&state) % PE_COUNT(steps)],
-                x = starts[next_random(&state) % PE_COUNT(starts)];
-        uint64_t bits = next_random(&state);
+        int64_t step = steps[random_next(&state) % PE_COUNT(steps)],
+                x = starts[random_next(&state) % PE_COUNT(starts)];
+        uint64_t bits = random_next(&state);
         s.halves = bits & 1;
         s.cos_first = bits >> 1 & 1;
         if (x > 9007199254700000) {
             step = step > 7 ? 1 : step;
         }
-        check_run(&s, x, step, rows[next_random(&state) % PE_COUNT(rows)], bits >> 2 & 1, bits >> 3 & 1);
+        check_run(&s, x, step, rows[random_next(&state) % PE_COUNT(rows)], bits >> 2 & 1, bits >> 3 & 1);
     }
     setup_close(&s);
 }
@@ -168,15 +162,15 @@ static void check_places(struct setup *s, uint64_t *state, int n) {
     static const double scales[] = {1, 1, 1000, 0.1, -1, 1 / 3.0, 9007199254740991.0, 1e-9},
                         offsets[] = {0, 0, 0.5, -7, 1e-30, 4503599627370497.5};
     while (n--) {
-        double sign = next_random(state) & 1 ? -1 : 1;
-        double p = sign * (double)(next_random(state) >> 11 >> next_random(state) % 53) *
-                   (next_random(state) & 1 ? 1 : 0x1p-30);
+        double sign = random_next(state) & 1 ? -1 : 1;
+        double p = sign * (double)(random_next(state) >> 11 >> random_next(state) % 53) *
+                   (random_next(state) & 1 ? 1 : 0x1p-30);
         struct pe_place place;
-        float *got = fence_side(&s->fence, s->width * sizeof(float), next_random(state) & 1);
-        s->halves = next_random(state) & 1;
-        s->cos_first = next_random(state) & 1;
-        pe_place_of(&place, p, scales[next_random(state) % PE_COUNT(scales)],
-                    offsets[next_random(state) % PE_COUNT(offsets)]);
+        float *got = fence_side(&s->fence, s->width * sizeof(float), random_next(state) & 1);
+        s->halves = random_next(state) & 1;
+        s->cos_first = random_next(state) & 1;
+        pe_place_of(&place, p, scales[random_next(state) % PE_COUNT(scales)],
+                    offsets[random_next(state) % PE_COUNT(offsets)]);
         const struct pe_wave_out to = out_of(s, got);
         want_row(s, 0, &place);
         memset(got, 0x7f, s->width * sizeof(float));
@@ -233,7 +227,7 @@ START_TEST(wave_is_right_in_half_a_million_values) {
     setup_open(&s, 512, 10000, most);
     for (int n = 0; n < 16 * (int)PE_COUNT(bits); n++) {
         int64_t furthest = (INT64_C(1) << bits[n % (int)PE_COUNT(bits)]) - 64;
-        int64_t x = (int64_t)(next_random(&state) % (uint64_t)(2 * furthest)) - furthest;
+        int64_t x = (int64_t)(random_next(&state) % (uint64_t)(2 * furthest)) - furthest;
         float *got = fence_side(&s.fence, 64 * s.width * sizeof(float), n % 2);
         for (int64_t row = 0; row < 64; row++) {
             struct pe_place place;

@@ -11,6 +11,7 @@
 #include "instructions.h"
 #include "kernels/wave64.h"
 #include "posenc_fields.h"
+#include "random.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -55,17 +56,10 @@ static struct pe_wave64_out run(const struct setup *s, int64_t x, size_t rows, s
     return out;
 }
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
-
 /* The first whole number of a block, of up to so many bits. */
 static int64_t block_at(uint64_t *state, int bits) {
-    const int64_t magnitude = (int64_t)(next_random(state) >> (64 - bits)) / ROWS * ROWS;
-    return next_random(state) & 1 ? magnitude : -magnitude;
+    const int64_t magnitude = (int64_t)(random_next(state) >> (64 - bits)) / ROWS * ROWS;
+    return random_next(state) & 1 ? magnitude : -magnitude;
 }
 
 static int64_t bits_of(double v) {
@@ -138,12 +132,12 @@ static void check_parts(size_t n, enum pe_instructions set, uint64_t *state) {
     setup_open(&plain, n, 10000, PE_INSTRUCTIONS_PLAIN);
     setup_open(&s, n, 10000, set);
     for (int i = 0; i < 30; i++) {
-        const int64_t x = block_at(state, 1 + (int)(next_random(state) % 53));
+        const int64_t x = block_at(state, 1 + (int)(random_next(state) % 53));
         struct pe_wave64_out want = {whole[0], whole[1], 0, n, stride_of(n)};
         pe_wave64_run(&plain.wave, x, ROWS, &want);
-        const size_t from = next_random(state) % ROWS, rows = 1 + next_random(state) % (ROWS - from);
-        const size_t first = next_random(state) % ((n + 7) / 8) * 8,
-                     some = 1 + next_random(state) % (n - first);
+        const size_t from = random_next(state) % ROWS, rows = 1 + random_next(state) % (ROWS - from);
+        const size_t first = random_next(state) % ((n + 7) / 8) * 8,
+                     some = 1 + random_next(state) % (n - first);
         const struct pe_wave64_out got = run(&s, x + (int64_t)from, rows, first, some, i & 1);
         for (size_t v = 0; v < rows * some; v++) {
             const size_t row = v / some, pair = v % some;

@@ -9,13 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-uint64_t random_next(uint64_t *state) {
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
 size_t random_below(uint64_t *state, size_t n) {
     return (size_t)(random_next(state) % n);
 }

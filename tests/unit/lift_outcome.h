@@ -6,20 +6,10 @@
 #define LIFT_OUTCOME_H
 
 #include "posenc_fields.h"
+#include "random.h"
+#include "unit/expect.h"
 #include "wire/lift.h"
 
-#include <check.h>
-
-/* ck_assert reports its place to the runner on every pass, which costs more than the work. */
-#define EXPECT(condition, ...)                                                                               \
-    do {                                                                                                     \
-        if (!(condition)) {                                                                                  \
-            ck_abort_msg(__VA_ARGS__);                                                                       \
-        }                                                                                                    \
-    } while (0)
-
-/* splitmix64: the same numbers on every run. */
-uint64_t random_next(uint64_t *state);
 size_t random_below(uint64_t *state, size_t n);
 
 /* A text that grows; free(bytes). */
