@@ -36,12 +36,25 @@ static int entries_open(void *context, size_t n, struct pe_error *err) {
     return err->code;
 }
 
+static int op_unknown(const char *name, struct pe_error *err) {
+    char names[400] = "";
+    for (size_t i = 0; i < api_op_count(); i++) {
+        const struct api_op *op = api_op_at(i);
+        size_t used = strlen(names);
+        if (!op->batch) {
+            snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "", op->name);
+        }
+    }
+    return pe_fail(err, PE_ERR_CHOICE, "op",
+                   "\"%.40s\" is not an operation that a batch may hold, allowed are %s", name, names);
+}
+
 static int entry_begin(void *context, size_t index, const char *name, struct bind **bind,
                        struct pe_error *err) {
     struct call *call = context;
     const struct api_op *op = api_op_find(name);
     if (!op || op->batch) {
-        return pe_fail(err, PE_ERR_CHOICE, "op", "\"%.40s\" is not an operation that a batch may hold", name);
+        return op_unknown(name, err);
     }
     struct call_entry *entry = &call->entries[index];
     if (call_task_init(call, &entry->task, op, err)) {

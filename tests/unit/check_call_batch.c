@@ -117,6 +117,7 @@ START_TEST(entries_fail_alone) {
                       "entry %zu: %d at %s, wanted %d at %s", i, entry_status(&try, i),
                       entry_text(&try, i, "field"), rows[i].status, rows[i].field);
     }
+    ck_assert(strstr(entry_text(&try, 4, "detail"), "allowed are encode, apply, "));
     call_try_close(&try);
 }
 END_TEST
