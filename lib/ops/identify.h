@@ -239,6 +239,7 @@ enum pe_identify_kind { PE_IDENTIFY_TABLE = 1, PE_IDENTIFY_TRIG, PE_IDENTIFY_TUR
 struct pe_identify {
     enum pe_identify_kind kind;
     struct pe_arena *arena;
+    struct pe_tensor posted[2];      /* as views without axes of 1 that are too many */
     const struct pe_tensor *made[2]; /* tensor; cos, sin; after */
     const struct pe_tensor *before;
     struct pe_positions positions;

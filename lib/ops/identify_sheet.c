@@ -30,6 +30,20 @@ static const struct {
     {PE_IDENTIFY_TURNED, {"after", "before"}, 3, "[T, d] and [T, H, d]"},
 };
 
+/* Without its first axes of 1, as far as it has too many: buffers are [1, T, D], [T, 1, D] and [1, 1, T, D], too. */
+static struct pe_tensor squeezed(const struct pe_tensor *tensor, int ranks) {
+    struct pe_tensor out = *tensor;
+    for (int i = 0; i < out.rank - 1 && out.rank > ranks;) {
+        if (out.dim[i] != 1) {
+            i++;
+            continue;
+        }
+        out.rank--;
+        memmove(&out.dim[i], &out.dim[i + 1], (size_t)(out.rank - i) * sizeof out.dim[0]);
+    }
+    return out;
+}
+
 static int tensor_check(const struct pe_tensor *tensor, size_t kind, int which, struct pe_error *err) {
     char shape[128];
     size_t width = tensor->rank > 0 ? tensor->dim[tensor->rank - 1] : 0;
@@ -79,15 +93,16 @@ static int kind_find(struct pe_identify *op, const struct pe_identify_args *args
             return pe_fail(err, PE_ERR_MISSING, kinds[found].names[i], "is missing: %s is there",
                            kinds[found].names[1 - i]);
         }
-        if (tensor_check(all[found][i], found, i, err)) {
+        op->posted[i] = squeezed(all[found][i], kinds[found].ranks);
+        if (tensor_check(&op->posted[i], found, i, err)) {
             return err->code;
         }
     }
     op->kind = kinds[found].kind;
-    op->made[0] = all[found][0];
-    op->made[1] = op->kind == PE_IDENTIFY_TRIG ? all[found][1] : NULL;
-    op->before = op->kind == PE_IDENTIFY_TURNED ? all[found][1] : NULL;
-    return all[found][1] ? pair_check(all[found][0], all[found][1], found, err) : PE_OK;
+    op->made[0] = &op->posted[0];
+    op->made[1] = op->kind == PE_IDENTIFY_TRIG ? &op->posted[1] : NULL;
+    op->before = op->kind == PE_IDENTIFY_TURNED ? &op->posted[1] : NULL;
+    return all[found][1] ? pair_check(&op->posted[0], &op->posted[1], found, err) : PE_OK;
 }
 
 static void row_load(const struct pe_tensor *tensor, size_t row, double *out) {

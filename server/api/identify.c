@@ -37,7 +37,8 @@ static const struct pe_field hint_fields[] = {
 };
 
 static const struct pe_field fields[] = {
-    {PE_FIELD(identify_request, tensor), .shape = "[T, D]", .doc = "a table of vectors"},
+    {PE_FIELD(identify_request, tensor), .shape = "[T, D]",
+     .doc = "a table of vectors; [T, 1, D] and [1, T, D] are the same"},
     {PE_FIELD(identify_request, cos), .shape = "[T, n]",
      .doc = "a rotary table: cosines, one column for each pair or two"},
     {PE_FIELD(identify_request, sin), .shape = "[T, n]", .doc = "a rotary table: sines"},

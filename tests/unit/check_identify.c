@@ -311,6 +311,26 @@ START_TEST(of_equal_tables_the_usual_one_is_first) {
 }
 END_TEST
 
+/* A buffer keeps axes for batches and heads. */
+START_TEST(axes_of_one_are_passed_over) {
+    static const size_t shapes[][4] = {{60, 1, 16}, {1, 60, 16}, {1, 1, 60, 16}, {1, 60, 1, 16}};
+    static const int ranks[] = {3, 3, 4, 4};
+    struct pe_spec spec = spec_of("sinusoidal", "d_model=16");
+    struct pe_positions at = {.length = 60, .axes = 1, .step = 1};
+    struct pe_tensor table;
+    struct pe_plan *plan;
+    struct pe_work work;
+    ck_assert(!pe_plan_open(&plan, &spec, &err));
+    ck_assert(!pe_encode_open(arena, &work, &table, plan, &at, PE_DTYPE_F32, &err) && pe_work_run(&work));
+    pe_plan_close(plan);
+    table.rank = ranks[_i];
+    memcpy(table.dim, shapes[_i], sizeof shapes[_i]);
+    struct pe_identify_args asked = {.size = sizeof asked, .tensor = &table};
+    ck_assert_msg(!pe_identify_open(arena, &result, &asked, &err), "%s: %s", err.path, err.text);
+    ck_assert_str_eq(result.candidates[0].name, "vaswani");
+}
+END_TEST
+
 /* The tutorial with `//` for `/`: its exponents are twice as large, as if the base were squared. */
 START_TEST(the_squared_base_is_explained) {
     static const char *const params[] = {"d_model=64 base=1e8 arithmetic=float32_exp",
@@ -468,6 +488,7 @@ Suite *identify_suite(void) {
     tcase_add_checked_fixture(single, setup, teardown);
     tcase_add_loop_test(single, scaled_frequencies, 0, COUNT(scaled));
     tcase_add_loop_test(single, the_tutorial_has_float32_angles, 0, 3);
+    tcase_add_loop_test(single, axes_of_one_are_passed_over, 0, 4);
     tcase_add_loop_test(single, the_squared_base_is_explained, 0, 3);
     tcase_add_loop_test(single, growing_pairs_are_xpos, 0, COUNT(grown));
     tcase_add_loop_test(single, images_are_named, 0, 4 * COUNT(images));
