@@ -2,8 +2,8 @@
  *
  * What apply costs, against what memory allows and against PyTorch: rotary encodings of 4096 tokens with 32 heads
  * of 128, and sinusoids that are added. As in kernels.c two things are timed in turn, and the median of the ratios
- * is printed, with the figure that it should reach. PyTorch's are made by torch_apply.py beside us, as another
- * process with an allocator that keeps its pages; where there is no PyTorch these rows are left out.
+ * is told. PyTorch's are made by torch_apply.py beside us, as another
+ * process with an allocator that keeps its pages; where there is no PyTorch these rows say so.
  *
  * Opening the work, which reads x for numbers that are none, is not in it: only its run.
  */
@@ -53,47 +53,32 @@ static void run_add(struct state *s) {
     }
 }
 
-#define ROTARY "1 4096 32 128"
+#define ROTARY         .dim = {1, 4096, 32, 128}, .rank = 4
+#define ADDED(b, t, d) .dim = {b, t, d}, .rank = 3, .in_place = true, .torch = "add " #b " " #t " " #d
+
 static const struct row {
-    const char *what;
+    const char *name;
     const char *layout; /* NULL: sinusoids */
     size_t dim[4];
     int rank;
     bool in_place;
-    void (*ours)(struct state *), (*theirs)(struct state *); /* NULL: torch's */
-    const char *torch, *against;
-    double bar;
+    void (*ours)(struct state *), (*theirs)(struct state *);
+    const char *torch; /* what it is asked for, where theirs is NULL */
 } rows[] = {
-#define ROPE_ROWS(layout)                                                                                    \
-    {"rope " layout " in place",                                                                             \
-     layout,                                                                                                 \
-     {1, 4096, 32, 128},                                                                                     \
-     4,                                                                                                      \
-     true,                                                                                                   \
-     run_work,                                                                                               \
-     run_scale,                                                                                              \
-     NULL,                                                                                                   \
-     "x *= c",                                                                                               \
-     0.8},                                                                                                   \
-        {"rope " layout, layout, {1, 4096, 32, 128}, 4, false, run_work, run_copy, NULL, "a copy", 0.75},    \
-        {"rope " layout,                                                                                     \
-         layout,                                                                                             \
-         {1, 4096, 32, 128},                                                                                 \
-         4,                                                                                                  \
-         false,                                                                                              \
-         run_work,                                                                                           \
-         NULL,                                                                                               \
-         "rotate_half 1 4096 32 128",                                                                        \
-         "torch's rotate_half",                                                                              \
-         5},
-    ROPE_ROWS("halves") ROPE_ROWS("interleaved")
-#define ADD_ROWS(name, b, t, d)                                                                              \
-    {"x += PE, given, " name, NULL, {b, t, d}, 3, true, run_add, NULL, "add " #b " " #t " " #d,              \
-     "torch.add(out=)",       1.2},                                                                          \
-        {"x += PE, made, " name, NULL, {b, t, d}, 3, true, run_work, NULL, "add " #b " " #t " " #d,          \
-         "torch.add(out=)",      1.2},
-        ADD_ROWS("512x1024", 1, 512, 1024) ADD_ROWS("4096x4096", 1, 4096, 4096)
-            ADD_ROWS("32x512x1024", 32, 512, 1024)};
+    {"rope_halves_in_place/scale", "halves", ROTARY, .in_place = true, .ours = run_work, .theirs = run_scale},
+    {"rope_halves/copy", "halves", ROTARY, .ours = run_work, .theirs = run_copy},
+    {"rope_halves/torch", "halves", ROTARY, .ours = run_work, .torch = "rotate_half 1 4096 32 128"},
+    {"rope_interleaved_in_place/scale", "interleaved", ROTARY, .in_place = true, .ours = run_work,
+     .theirs = run_scale},
+    {"rope_interleaved/copy", "interleaved", ROTARY, .ours = run_work, .theirs = run_copy},
+    {"rope_interleaved/torch", "interleaved", ROTARY, .ours = run_work, .torch = "rotate_half 1 4096 32 128"},
+    {"add_given_512x1024/torch", NULL, ADDED(1, 512, 1024), .ours = run_add},
+    {"add_512x1024/torch", NULL, ADDED(1, 512, 1024), .ours = run_work},
+    {"add_given_4096x4096/torch", NULL, ADDED(1, 4096, 4096), .ours = run_add},
+    {"add_4096x4096/torch", NULL, ADDED(1, 4096, 4096), .ours = run_work},
+    {"add_given_32x512x1024/torch", NULL, ADDED(32, 512, 1024), .ours = run_add},
+    {"add_32x512x1024/torch", NULL, ADDED(32, 512, 1024), .ours = run_work},
+};
 
 /* ---- PyTorch, beside us -------------------------------------------------------------------------------- */
 
@@ -117,7 +102,6 @@ static void torch_begin(struct state *s) {
     s->from_torch = fdopen(from[0], "r");
     char line[64];
     if (!fgets(line, sizeof line, s->from_torch) || strcmp(line, "ready\n") != 0) {
-        printf("no torch here (python3-torch): what is measured against it is left out\n");
         s->from_torch = NULL;
     }
 }
@@ -153,10 +137,7 @@ static void measure(const struct row *row, struct state *s) {
         ours[i] = timed(row->ours, s, NULL);
         ratio[i] = timed(row->theirs, s, row->torch) / ours[i];
     }
-    double speed = rounds_median(ratio, ROUNDS);
-    printf("%-28s %9.3f ms   %7.3f x the speed of %s (%s: %g)\n", row->what, rounds_median(ours, ROUNDS),
-           speed, row->against, speed >= row->bar ? "met" : "SHORT", row->bar);
-    fflush(stdout);
+    rounds_print(row->name, rounds_median(ours, ROUNDS), rounds_median(ratio, ROUNDS));
 }
 
 static void give_up(const struct pe_error *err) {
@@ -232,6 +213,8 @@ int main(void) {
     for (size_t i = 0; s.vectors && i < PE_COUNT(rows); i++) {
         if (rows[i].theirs || s.from_torch) {
             row_run(&rows[i], &s, &pages);
+        } else {
+            rounds_missing(rows[i].name, "python3-torch");
         }
     }
     torch_end(&s);

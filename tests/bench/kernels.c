@@ -93,14 +93,14 @@ static void run_strtod(struct state *s) {
 }
 
 static const struct row {
-    const char *what, *against;
+    const char *name;
     void (*ours)(struct state *), (*theirs)(struct state *);
 } rows_measured[] = {
-    {"sinusoidal float32 512x512", "memset of the same bytes", run_encode, run_memset},
-    {"sinusoidal float32 4096x1024", "a fill past the caches", run_large, run_fill},
-    {"the same 512x512, any places", "memset of the same bytes", run_list, run_memset},
-    {"JSON write of float32", "snprintf %.9g", run_write, run_printf},
-    {"JSON read of numbers", "strtod", run_read, run_strtod},
+    {"sinusoidal_512/memset", run_encode, run_memset},
+    {"sinusoidal_4096x1024/nt_fill", run_large, run_fill},
+    {"sinusoidal_list_512/memset", run_list, run_memset},
+    {"number_write/snprintf", run_write, run_printf},
+    {"number_read/strtod", run_read, run_strtod},
 };
 
 static double timed(void (*run)(struct state *), struct state *s) {
@@ -117,9 +117,7 @@ static void measure(const struct row *row, struct state *s) {
         ours[i] = timed(row->ours, s);
         ratio[i] = timed(row->theirs, s) / ours[i];
     }
-    double speed = rounds_median(ratio, ROUNDS);
-    printf("%-28s %9.3f ms   %7.3f x the speed of %s\n", row->what, rounds_median(ours, ROUNDS), speed,
-           row->against);
+    rounds_print(row->name, rounds_median(ours, ROUNDS), rounds_median(ratio, ROUNDS));
 }
 
 /* Vectors [n, d_model] of these positions, and the work that computes them. The plan stays open for the process. */

@@ -4,8 +4,7 @@
  * and simdjson (where it was installed when this was built; the fastest reader there is, but it needs the whole
  * text in memory first). The document is {"model": .., "embeddings": [[512] x 512], "scale": true} with the vectors
  * of the sinusoidal encoding as shortest text, and ours is read in chunks as the network brings them. As in
- * kernels.c the two are measured in turn, and what counts is the median over rounds, of one thread's CPU time. Each
- * row says what was asked for and whether it is met here.
+ * kernels.c the two are measured in turn, and what counts is the median over rounds, of one thread's CPU time.
  */
 #include "bench/rounds.h"
 #include "instructions.h"
@@ -118,18 +117,17 @@ static void read_simdjson(struct state *s) {
 /* ---- Measuring ----------------------------------------------------------------------------------------- */
 
 static const struct row {
-    const char *what, *against;
+    const char *name;
     void (*ours)(struct state *), (*theirs)(struct state *);
     enum pe_instructions limit; /* what ours may use */
-    double wanted;
 } rows[] = {
-    {"JSON write, one by one", "jansson", write_each, write_jansson, PE_INSTRUCTIONS_PLAIN, 10},
-    {"JSON write, plain", "jansson", write_batch, write_jansson, PE_INSTRUCTIONS_PLAIN, 10},
-    {"JSON write, AVX-512", "jansson", write_batch, write_jansson, PE_INSTRUCTIONS_AVX512, 20},
-    {"JSON read, plain", "jansson", read_lift, read_jansson, PE_INSTRUCTIONS_PLAIN, 18},
-    {"JSON read, SSE4.1", "jansson", read_lift, read_jansson, PE_INSTRUCTIONS_AVX2, 25},
-    {"JSON read, plain", "simdjson", read_lift, read_simdjson, PE_INSTRUCTIONS_PLAIN, 1.2},
-    {"JSON read, SSE4.1", "simdjson", read_lift, read_simdjson, PE_INSTRUCTIONS_AVX2, 1.2},
+    {"json_write_each/jansson", write_each, write_jansson, PE_INSTRUCTIONS_PLAIN},
+    {"json_write_plain/jansson", write_batch, write_jansson, PE_INSTRUCTIONS_PLAIN},
+    {"json_write_avx512/jansson", write_batch, write_jansson, PE_INSTRUCTIONS_AVX512},
+    {"json_read_plain/jansson", read_lift, read_jansson, PE_INSTRUCTIONS_PLAIN},
+    {"json_read_sse/jansson", read_lift, read_jansson, PE_INSTRUCTIONS_AVX2},
+    {"json_read_plain/simdjson", read_lift, read_simdjson, PE_INSTRUCTIONS_PLAIN},
+    {"json_read_sse/simdjson", read_lift, read_simdjson, PE_INSTRUCTIONS_AVX2},
 };
 
 /* What the one before has freed in small pieces, malloc puts together at the next large request: not within the
@@ -146,8 +144,7 @@ static void measure(const struct row *row, struct state *s) {
     double ours[ROUNDS], ratio[ROUNDS];
     instructions_limit(row->limit);
     if (pe_instructions() < row->limit || (row->theirs == read_simdjson && !*numbers_simdjson_version)) {
-        printf("%-28s %12s   not tried: this machine has no %s\n", row->what, "",
-               pe_instructions() < row->limit ? "such instructions" : row->against);
+        rounds_missing(row->name, pe_instructions() < row->limit ? "such instructions" : "simdjson");
         return;
     }
     timed(row->ours, s);
@@ -156,11 +153,7 @@ static void measure(const struct row *row, struct state *s) {
         ours[i] = timed(row->ours, s);
         ratio[i] = timed(row->theirs, s) / ours[i];
     }
-    double speed = rounds_median(ratio, ROUNDS);
-    printf("%-28s %9.3f ms   %7.2f x the speed of %s %s, wanted %.4g: %s\n", row->what,
-           rounds_median(ours, ROUNDS), speed, row->against,
-           row->theirs == read_simdjson ? numbers_simdjson_version : jansson_version_str(), row->wanted,
-           speed >= row->wanted ? "met" : "short");
+    rounds_print(row->name, rounds_median(ours, ROUNDS), rounds_median(ratio, ROUNDS));
 }
 
 /* ---- Memory -------------------------------------------------------------------------------------------- */
@@ -183,7 +176,6 @@ static double status_bytes(const char *name) {
 
 /* The most memory that reading takes beyond what was held before, in a process of its own. */
 static void measure_memory(struct state *s) {
-    const double wanted = 6;
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
@@ -194,10 +186,7 @@ static void measure_memory(struct state *s) {
         }
         double before = status_bytes("VmRSS");
         read_lift(s);
-        double each = (status_bytes("VmHWM") - before) / (double)s->n;
-        printf("%-28s %9.2f B    at most a number, wanted %.4g: %s\n", "JSON read, memory", each, wanted,
-               each <= wanted ? "met" : "short");
-        fflush(stdout);
+        rounds_print("json_read_number_bytes", 0, (status_bytes("VmHWM") - before) / (double)s->n);
         _exit(0);
     }
     waitpid(child, NULL, 0);
@@ -262,9 +251,7 @@ int main(void) {
         measure(&rows[i], &s);
     }
     write_batch(&s);
-    double each = (double)s.written / (T * D);
-    printf("%-28s %9.2f B    a number with its comma, wanted 11.5: %s\n", "JSON write, length", each,
-           each <= 11.5 ? "met" : "short");
+    rounds_print("json_write_number_bytes", 0, (double)s.written / (T * D)); /* with its comma */
     document_make(&s, (size_t)8 * T);
     measure_memory(&s);
     free(s.text);

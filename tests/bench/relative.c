@@ -2,7 +2,7 @@
  *
  * What attention costs with the encodings that add a term of the query, against attention without one of the
  * same size: 512 tokens, 8 heads of width 64, float32, one thread. As in kernels.c the two are measured in turn,
- * and what is printed is the median over rounds. All that a request takes is measured, its preparation too.
+ * and what is told is the median over rounds. All that a request takes is measured, its preparation too.
  */
 #include "bench/rounds.h"
 #include "posenc_fields.h"
@@ -22,34 +22,40 @@ struct table {
 };
 
 static const struct row {
-    const char *what, *type;
+    const char *name, *type;
     const char *settings[7]; /* name, value ... */
     struct table tables[4];
 } rows[] = {
-    {"alibi", "alibi", {NULL}, {{0}}},
-    {"shaw, 16 each way", "shaw", {NULL}, {{"keys", 2, {33, D}}}},
-    {"shaw, all distances", "shaw", {NULL}, {{"keys", 2, {2 * T - 1, D}}}},
-    {"shaw, keys as well", "shaw", {"key_side", "true"}, {{"keys", 2, {2 * T - 1, D}}}},
-    {"transformer_xl, table", "transformer_xl", {"first_distance", "511"}, {{"table", 2, {2 * T - 1, H *D}}}},
-    {"transformer_xl, table, u, v",
+    {"alibi/plain_time", "alibi", {NULL}, {{0}}},
+    {"shaw_16/plain_time", "shaw", {NULL}, {{"keys", 2, {33, D}}}},
+    {"shaw_all/plain_time", "shaw", {NULL}, {{"keys", 2, {2 * T - 1, D}}}},
+    {"shaw_keys/plain_time", "shaw", {"key_side", "true"}, {{"keys", 2, {2 * T - 1, D}}}},
+    {"transformer_xl_table/plain_time",
+     "transformer_xl",
+     {"first_distance", "511"},
+     {{"table", 2, {2 * T - 1, H *D}}}},
+    {"transformer_xl_table_u_v/plain_time",
      "transformer_xl",
      {"first_distance", "511"},
      {{"table", 2, {2 * T - 1, H *D}}, {"content_bias", 2, {H, D}}, {"position_bias", 2, {H, D}}}},
-    {"transformer_xl, w_r, u, v",
+    {"transformer_xl_w_r_u_v/plain_time",
      "transformer_xl",
      {NULL},
      {{"w_r", 2, {H * D, H *D}}, {"content_bias", 2, {H, D}}, {"position_bias", 2, {H, D}}}},
-    {"transformer_xl, seed", "transformer_xl", {"seed", "1", "d_model", "512"}, {{0}}},
-    {"deberta, tables", "deberta", {NULL}, {{"pos_keys", 2, {512, H *D}}, {"pos_queries", 2, {512, H *D}}}},
-    {"deberta, c2p", "deberta", {"pos_att_type", "c2p"}, {{"pos_keys", 2, {512, H *D}}}},
-    {"deberta, seed", "deberta", {"seed", "1"}, {{0}}},
-    {"cope, 64 places", "cope", {NULL}, {{"pos_emb", 2, {64, D}}}},
-    {"cope, seed", "cope", {"seed", "1", "head_dim", "64"}, {{0}}},
-    {"wavlm, tables",
+    {"transformer_xl_seed/plain_time", "transformer_xl", {"seed", "1", "d_model", "512"}, {{0}}},
+    {"deberta_tables/plain_time",
+     "deberta",
+     {NULL},
+     {{"pos_keys", 2, {512, H *D}}, {"pos_queries", 2, {512, H *D}}}},
+    {"deberta_c2p/plain_time", "deberta", {"pos_att_type", "c2p"}, {{"pos_keys", 2, {512, H *D}}}},
+    {"deberta_seed/plain_time", "deberta", {"seed", "1"}, {{0}}},
+    {"cope_64/plain_time", "cope", {NULL}, {{"pos_emb", 2, {64, D}}}},
+    {"cope_seed/plain_time", "cope", {"seed", "1", "head_dim", "64"}, {{0}}},
+    {"wavlm_tables/plain_time",
      "wavlm",
      {NULL},
      {{"table", 2, {320, H}}, {"gate_weight", 2, {8, D}}, {"gate_bias", 1, {8}}, {"gate_const", 1, {H}}}},
-    {"wavlm, seed", "wavlm", {"seed", "1", "head_dim", "64"}, {{0}}},
+    {"wavlm_seed/plain_time", "wavlm", {"seed", "1", "head_dim", "64"}, {{0}}},
 };
 
 static void give_up(const struct pe_error *err) {
@@ -112,8 +118,7 @@ static void measure(const struct row *row, const struct pe_tensor *qk[2], struct
         ours[i < 0 ? 0 : i] = with;
         ratio[i < 0 ? 0 : i] = with / without;
     }
-    double times = rounds_median(ratio, ROUNDS);
-    printf("%-28s %9.3f ms   %7.3f x plain attention\n", row->what, rounds_median(ours, ROUNDS), times);
+    rounds_print(row->name, rounds_median(ours, ROUNDS), rounds_median(ratio, ROUNDS));
 }
 
 int main(void) {
