@@ -216,11 +216,16 @@ golden:                         ## make the expected numbers of tests/golden aga
 	    [ -n "$$call" ] || call="cd tests/golden && $(PYTHON) $${script##*/}"; \
 	    echo "  GOLDEN $$call"; sh -c "$$call"; done
 
-BENCH := $(patsubst tests/bench/%.c,$(B)/bench-%,$(wildcard tests/bench/*.c))
-bench: $(BENCH)                 ## speed, measured on this machine
-	@[ -n "$(BENCH)" ] || { echo "bench: no programs in tests/bench"; exit 1; }
-	@printf '%-28s %12s   %s\n' what time against
-	@set -e; for program in $(BENCH); do $$program; done
+BENCH := $(patsubst tests/bench/%.c,$(B)/bench-%,$(wildcard tests/bench/*.c)) $(B)/load
+bench bench-check bench-report:
+	@.ci/setup build bench
+	+@$(MAKE) --no-print-directory server $(BENCH)
+	@$(PYTHON) tests/bench/bench.py $(B) $(if $(ONLY),--only='$(ONLY)') $(BENCH_$@)
+bench:                          ## install peers that are missing, then speed against them and bars, as a table (ONLY="kernels serve": only those)
+bench-check:                    ## the same, and fail where a ratio fell below its recorded floor
+bench-report:                   ## the same, and write docs/bench.md and docs/bench.png
+BENCH_bench-check := --check
+BENCH_bench-report := --report
 
 load: $(B)/load                 ## the load generator build/FLAVOUR/load; called without arguments it says how
 
@@ -291,5 +296,5 @@ help:                           ## this list
 	    awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
 force:
-.PHONY: all lib server unit objects replays fuzzers syntax run test check-quick exact fuzz golden bench load soak cov lint \
+.PHONY: all lib server unit objects replays fuzzers syntax run test check-quick exact fuzz golden bench bench-check bench-report load soak cov lint \
         tidy format install uninstall docker image-check clean help force
