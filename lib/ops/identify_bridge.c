@@ -60,14 +60,10 @@ static double row_miss(const struct pe_sheet *sheet, const struct pe_shape *shap
 }
 
 /* The bases by which this row fits best, the best first: where columns are few, several fit well. `covered`:
- * how far away the base is known well enough for. None where all columns turn alike, as those do that do not
- * turn at all: log(base) is 0 then, and there is no range around it. */
+ * how far away the base is known well enough for. */
 static size_t row_search(const struct pe_sheet *sheet, const struct pe_shape *shape,
                          const struct pe_ladder *ladder, size_t row, double covered, double bases[CHOICES]) {
     double middle = ladder->v[PE_LADDER_BASE], scale = pe_ladder_scale(ladder), misses[CHOICES];
-    if (!(middle > 0)) {
-        return 0;
-    }
     /* An angle changes by at most x/(e*log(base)) for each unit of log(base). */
     double step = 0.7 * middle / fmax(scale * fabs(sheet->p[row]), 1);
     double range = fmin(2 * middle / fmax(scale * covered, 1), 0.02 * middle);

@@ -236,7 +236,9 @@ int pe_search_usual(struct pe_search *search, const struct pe_shape *shapes, siz
     return err->code;
 }
 
-static void round_positions(struct pe_search *search, const double *given, double *p) {
+/* False where the type cannot hold them: no such table can be. */
+static bool round_positions(struct pe_search *search, const double *given, double *p) {
+    bool finite = true;
     for (size_t i = 0; i < search->sheet.rows; i++) {
         uint64_t cell = 0;
         p[i] = given[i] + search->pass->start;
@@ -244,9 +246,11 @@ static void round_positions(struct pe_search *search, const double *given, doubl
             pe_dtype_store(search->pass->rounded, &p[i], 1, &cell);
             pe_dtype_load(search->pass->rounded, &cell, 1, &p[i]);
         }
+        finite = finite && isfinite(p[i]);
     }
     search->sheet.p = p;
     search->sheet.rounded = search->pass->rounded != 0;
+    return finite;
 }
 
 static int search_pass(struct pe_search *search, const struct pe_shape *shapes, size_t n,
@@ -269,8 +273,9 @@ int pe_search_over(struct pe_search *search, const struct pe_shape *shapes, size
     if (p) {
         search->pass = &pe_identify_passes[pass];
         memset(search->tried, 0, sizeof search->tried);
-        round_positions(search, given, p);
-        search_pass(search, shapes, n, err);
+        if (round_positions(search, given, p)) {
+            search_pass(search, shapes, n, err);
+        }
         search->sheet.p = given;
     }
     return err->code;

@@ -27,7 +27,7 @@
 /* x at row `zero`, from slow hands to fast: each is off from what the slower ones foretell by less than half
  * a turn. */
 static double stand_follow(const struct pe_hands *hands, double slope, double x) {
-    double known = 0;
+    double known = DBL_MIN; /* the slowest hands may not move at all */
     for (size_t i = hands->n; i-- > 0;) {
         double rate = exp(-slope * (double)i), off = hands->phase[i] - rate * x;
         off -= pe_whole_turns(off);
