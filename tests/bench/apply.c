@@ -2,33 +2,30 @@
  *
  * What apply costs, against what memory allows and against PyTorch: rotary encodings of 4096 tokens with 32 heads
  * of 128, and sinusoids that are added. As in kernels.c two things are timed in turn, and the median of the ratios
- * is told. PyTorch's are made by torch_apply.py beside us, as another
- * process with an allocator that keeps its pages; where there is no PyTorch these rows say so.
+ * is told. Where there is no PyTorch its rows say so.
  *
  * Opening the work, which reads x for numbers that are none, is not in it: only its run.
  */
 #define _DEFAULT_SOURCE /* madvise; NOLINT(bugprone-reserved-identifier): named by the C library */
 
+#include "bench/pages.h"
 #include "bench/rounds.h"
+#include "bench/torch.h"
 #include "kernels/vector.h"
 #include "posenc_fields.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#define ROUNDS    15
-#define HUGE_PAGE ((size_t)2 << 20)
-#define MOST      ((size_t)16 << 20) /* numbers */
+#define ROUNDS 15
+#define MOST   ((size_t)16 << 20) /* numbers */
 
 struct state {
     struct pe_work work;
     float *x, *out, *vectors; /* out: of the copy, or the work's */
     size_t n, n_vectors;
-    FILE *to_torch, *from_torch; /* NULL: there is none */
+    struct torch torch;
 };
 
 static void run_work(struct state *s) {
@@ -80,50 +77,12 @@ static const struct row {
     {"add_32x512x1024/torch", NULL, ADDED(32, 512, 1024), .ours = run_work},
 };
 
-/* ---- PyTorch, beside us -------------------------------------------------------------------------------- */
-
-static void torch_begin(struct state *s) {
-    int to[2], from[2];
-    if (pipe(to) || pipe(from)) {
-        return;
-    }
-    pid_t child = fork();
-    if (child == 0) {
-        dup2(to[0], STDIN_FILENO);
-        dup2(from[1], STDOUT_FILENO);
-        close(to[1]);
-        close(from[0]);
-        execl("/usr/bin/python3", "python3", "tests/bench/torch_apply.py", (char *)NULL);
-        _exit(1);
-    }
-    close(to[0]);
-    close(from[1]);
-    s->to_torch = fdopen(to[1], "w");
-    s->from_torch = fdopen(from[0], "r");
-    char line[64];
-    if (!fgets(line, sizeof line, s->from_torch) || strcmp(line, "ready\n") != 0) {
-        s->from_torch = NULL;
-    }
-}
-
-static void torch_end(const struct state *s) {
-    fclose(s->to_torch);
-    wait(NULL);
-}
-
-static double torch_ms(const struct state *s, const char *what) {
-    char line[64];
-    fprintf(s->to_torch, "%s\n", what);
-    fflush(s->to_torch);
-    return fgets(line, sizeof line, s->from_torch) ? strtod(line, NULL) : 0;
-}
-
 /* ---- Measuring ----------------------------------------------------------------------------------------- */
 
 static double timed(void (*run)(struct state *), struct state *s, const char *torch) {
     double start = rounds_now();
     if (!run) {
-        return torch_ms(s, torch);
+        return torch_ms(&s->torch, torch);
     }
     run(s);
     return rounds_now() - start;
@@ -143,23 +102,6 @@ static void measure(const struct row *row, struct state *s) {
 static void give_up(const struct pe_error *err) {
     fprintf(stderr, "%s: %s\n", err->path, err->text);
     exit(1);
-}
-
-static void *pages_alloc(void *context, size_t bytes) {
-    (void)context;
-    void *block = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
-#ifdef MADV_HUGEPAGE
-    if (block && bytes >= HUGE_PAGE) {
-        madvise(block, bytes, MADV_HUGEPAGE);
-    }
-#endif
-    return block;
-}
-
-static void pages_release(void *context, void *block, size_t bytes) {
-    (void)context;
-    (void)bytes;
-    free(block);
 }
 
 static struct pe_plan *plan_make(struct pe_arena *arena, const struct row *row) {
@@ -208,16 +150,15 @@ static void row_run(const struct row *row, struct state *s, const struct pe_allo
 
 int main(void) {
     const struct pe_allocator pages = {pages_alloc, pages_release, NULL};
-    struct state s = {.vectors = pages_alloc(NULL, MOST * sizeof(float))};
-    torch_begin(&s);
+    struct state s = {.vectors = pages_alloc(NULL, MOST * sizeof(float)), .torch = torch_begin()};
     for (size_t i = 0; s.vectors && i < PE_COUNT(rows); i++) {
-        if (rows[i].theirs || s.from_torch) {
+        if (rows[i].theirs || s.torch.from) {
             row_run(&rows[i], &s, &pages);
         } else {
             rounds_missing(rows[i].name, "python3-torch");
         }
     }
-    torch_end(&s);
+    torch_end(&s.torch);
     free(s.vectors);
     return 0;
 }

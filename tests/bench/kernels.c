@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * Ratios between two things measured in one process, in turn, so that the machine's mood cancels: the median
- * over rounds. Each row is one pair. Times are of this thread's CPU.
+ * Ratios between two things measured in one process, or beside torch.h's, in turn, so that the machine's mood
+ * cancels: the median over rounds. Each row is one pair. Times are of this thread's CPU; memory is warm, as each
+ * measured run follows another.
  */
+#define _DEFAULT_SOURCE /* madvise; NOLINT(bugprone-reserved-identifier): named by the C library */
+
+#include "bench/pages.h"
 #include "bench/rounds.h"
+#include "bench/torch.h"
+#include "instructions.h"
 #include "posenc_fields.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +19,34 @@
 #include <emmintrin.h>
 #endif
 
-#define ROUNDS 15
-#define T      512
-#define D      512
+#define ROUNDS      31
+#define LONG_ROUNDS 15 /* of what takes more than a moment */
+#define T           512
+#define D           512
+#define STREAM      1000000 /* rows of 1024 */
+#define STREAM_ROWS 64      /* at a time: 256 KiB */
+
+/* Vectors to make. */
+static const struct table {
+    const char *d_model;
+    size_t rows;
+    bool scattered; /* positions that are in no order */
+} tables[] = {
+    {"512", T, false},
+    {"512", T, true},
+    {"1024", 4096, false},
+    {"1024", 65536, false},
+};
+enum { TABLE, LIST, MANY, MOST, TABLES = PE_COUNT(tables) };
 
 struct state {
-    struct pe_work encode, large, list;
-    struct pe_tensor vectors, large_vectors, list_vectors;
+    struct pe_arena *arena;
+    struct pe_plan *plan[TABLES];
+    struct pe_work work[TABLES];
+    struct pe_tensor vectors[TABLES];
+    struct pe_spec spec; /* of d_model 1024 */
+    int table;           /* the row's */
+    struct torch torch;
     float *floats;
     char *text;
 };
@@ -37,24 +65,44 @@ static void fill_past_caches(void *data, size_t bytes) {
 }
 
 static void run_encode(struct state *s) {
-    pe_work_run(&s->encode);
-}
-
-static void run_large(struct state *s) {
-    pe_work_run(&s->large);
+    pe_work_run(&s->work[s->table]);
 }
 
 /* The fastest way to fill memory that caches cannot hold. */
 static void run_fill(struct state *s) {
-    fill_past_caches(s->large_vectors.data, pe_tensor_bytes(&s->large_vectors));
-}
-
-static void run_list(struct state *s) {
-    pe_work_run(&s->list);
+    fill_past_caches(s->vectors[s->table].data, pe_tensor_bytes(&s->vectors[s->table]));
 }
 
 static void run_memset(struct state *s) {
-    memset(s->vectors.data, 0, pe_tensor_bytes(&s->vectors));
+    memset(s->vectors[s->table].data, 0, pe_tensor_bytes(&s->vectors[s->table]));
+}
+
+/* A million rows through one block. */
+static void run_stream(struct state *s) {
+    struct pe_positions positions;
+    struct pe_error err = {0};
+    if (pe_positions_range(&positions, 0, STREAM, 1, &err)) {
+        abort();
+    }
+    for (size_t row = 0; row < STREAM; row += STREAM_ROWS) {
+        pe_encode_rows(s->plan[MANY], &positions, PE_DTYPE_F32, row, STREAM_ROWS, s->vectors[MANY].data);
+    }
+}
+
+static void run_stream_memset(struct state *s) {
+    char *block = s->vectors[MANY].data;
+    for (size_t row = 0; row < STREAM; row += STREAM_ROWS) {
+        memset(block, (int)row, STREAM_ROWS * 1024 * sizeof(float));
+    }
+}
+
+static void run_plan(struct state *s) {
+    struct pe_error err = {0};
+    struct pe_plan *plan = NULL;
+    if (pe_plan_open(&plan, &s->spec, &err)) {
+        abort();
+    }
+    pe_plan_close(plan);
 }
 
 static void run_write(struct state *s) {
@@ -94,67 +142,138 @@ static void run_strtod(struct state *s) {
 
 static const struct row {
     const char *name;
-    void (*ours)(struct state *), (*theirs)(struct state *);
-} rows_measured[] = {
-    {"sinusoidal_512/memset", run_encode, run_memset},
-    {"sinusoidal_4096x1024/nt_fill", run_large, run_fill},
-    {"sinusoidal_list_512/memset", run_list, run_memset},
-    {"number_write/snprintf", run_write, run_printf},
-    {"number_read/strtod", run_read, run_strtod},
+    int table;
+    bool is_long;
+    const enum pe_instructions *limit;                       /* NULL: what there is */
+    void (*ours)(struct state *), (*theirs)(struct state *); /* both NULL: the time of ours */
+    const char *torch;                                       /* what it is asked for */
+} rows[] = {
+#define ENCODE(i) .table = (i), .ours = run_encode
+#define SET(set)                                                                                             \
+    .limit = &(const enum pe_instructions) {                                                                 \
+        PE_INSTRUCTIONS_##set                                                                                \
+    }
+    {"sinusoidal_512/memset", ENCODE(TABLE), .theirs = run_memset},
+    {"sinusoidal_512/torch", ENCODE(TABLE), .torch = "sinusoidal 512 512"},
+    {"sinusoidal_512/numpy", ENCODE(TABLE), .torch = "sinusoidal_numpy 512 512"},
+    {"sinusoidal_512_avx2/torch", ENCODE(TABLE), .torch = "sinusoidal 512 512", SET(AVX2)},
+    {"sinusoidal_512_plain/torch", ENCODE(TABLE), .torch = "sinusoidal 512 512", SET(PLAIN)},
+    {"sinusoidal_list_512/memset", ENCODE(LIST), .theirs = run_memset},
+    {"sinusoidal_list_512/torch", ENCODE(LIST), .torch = "sinusoidal_list 512 512"},
+    {"sinusoidal_list_512_avx2/torch", ENCODE(LIST), .torch = "sinusoidal_list 512 512", SET(AVX2)},
+    {"sinusoidal_list_512_plain/torch", ENCODE(LIST), .torch = "sinusoidal_list 512 512", SET(PLAIN)},
+    {"sinusoidal_4096x1024/nt_fill", ENCODE(MANY), .theirs = run_fill},
+    {"sinusoidal_4096x1024/torch", ENCODE(MANY), .torch = "sinusoidal 4096 1024"},
+    {"sinusoidal_65536x1024/nt_fill", ENCODE(MOST), .theirs = run_fill, .is_long = true},
+    {"sinusoidal_65536x1024/torch", ENCODE(MOST), .torch = "sinusoidal 65536 1024", .is_long = true},
+    {"sinusoidal_stream/memset", MANY, .ours = run_stream, .theirs = run_stream_memset, .is_long = true},
+    {"plan_1024_time", .ours = run_plan},
+    {"number_write/snprintf", .ours = run_write, .theirs = run_printf},
+    {"number_read/strtod", .ours = run_read, .theirs = run_strtod}, /* of what was written */
 };
 
 static double timed(void (*run)(struct state *), struct state *s) {
+    run(s); /* what was measured before may have taken the caches */
     double start = rounds_now();
     run(s);
     return rounds_now() - start;
 }
 
-static void measure(const struct row *row, struct state *s) {
-    double ours[ROUNDS], ratio[ROUNDS];
-    timed(row->ours, s);
-    timed(row->theirs, s);
-    for (int i = 0; i < ROUNDS; i++) {
-        ours[i] = timed(row->ours, s);
-        ratio[i] = timed(row->theirs, s) / ours[i];
-    }
-    rounds_print(row->name, rounds_median(ours, ROUNDS), rounds_median(ratio, ROUNDS));
+static void give_up(const struct pe_error *err) {
+    fprintf(stderr, "%s: %s\n", err->path, err->text);
+    exit(1);
 }
 
-/* Vectors [n, d_model] of these positions, and the work that computes them. The plan stays open for the process. */
-static int encode_open(struct pe_arena *arena, const char *d_model, const struct pe_positions *positions,
-                       struct pe_work *work, struct pe_tensor *vectors, struct pe_error *err) {
-    struct pe_spec spec;
-    struct pe_plan *plan = NULL;
-    return pe_spec_init(arena, &spec, "sinusoidal", err) ||
-           pe_spec_set(arena, &spec, "d_model", d_model, err) || pe_plan_open(&plan, &spec, err) ||
-           pe_encode_open(arena, work, vectors, plan, positions, PE_DTYPE_F32, err);
+static void spec_make(struct state *s, const char *d_model) {
+    struct pe_error err = {0};
+    if (pe_spec_init(s->arena, &s->spec, "sinusoidal", &err) ||
+        pe_spec_set(s->arena, &s->spec, "d_model", d_model, &err)) {
+        give_up(&err);
+    }
+}
+
+/* The plan of a table, for the instruction set that was chosen, and the work. */
+static void table_open(struct state *s, int i) {
+    struct pe_error err = {0};
+    struct pe_positions positions;
+    const size_t n = tables[i].rows;
+    double *places = calloc(n, sizeof *places);
+    if (!places || pe_positions_range(&positions, 0, (double)n, 1, &err)) {
+        give_up(&err);
+    }
+    for (size_t row = 0; row < n; row++) {
+        places[row] = (double)(row * 2654435761U % 65521);
+    }
+    if (tables[i].scattered) {
+        positions = (struct pe_positions){.length = n, .axes = 1, .list = places}; /* for the process */
+    } else {
+        free(places);
+    }
+    spec_make(s, tables[i].d_model);
+    pe_plan_close(s->plan[i]);
+    if (pe_plan_open(&s->plan[i], &s->spec, &err)) {
+        give_up(&err);
+    }
+    if (pe_encode_open(s->arena, &s->work[i], &s->vectors[i], s->plan[i], &positions, PE_DTYPE_F32, &err)) {
+        give_up(&err);
+    }
+}
+
+static void measure(const struct row *row, struct state *s) {
+    double ours[ROUNDS], ratio[ROUNDS];
+    const size_t n = row->is_long ? LONG_ROUNDS : ROUNDS;
+    for (size_t i = 0; i < n; i++) {
+        ours[i] = timed(row->ours, s);
+        if (row->torch) {
+            ratio[i] = torch_ms(&s->torch, row->torch) / ours[i];
+        } else {
+            ratio[i] = row->theirs ? timed(row->theirs, s) / ours[i] : ours[i] * 1e3; /* microseconds */
+        }
+    }
+    rounds_print(row->name, rounds_median(ours, n), rounds_median(ratio, n));
+}
+
+static void row_run(const struct row *row, struct state *s) {
+    instructions_limit(PE_INSTRUCTIONS_COUNT - 1);
+    if (row->torch && !s->torch.from) {
+        rounds_missing(row->name, "python3-torch");
+        return;
+    }
+    if (row->limit && *row->limit > pe_instructions()) {
+        rounds_missing(row->name, "such a processor");
+        return;
+    }
+    if (row->limit) {
+        instructions_limit(*row->limit);
+    }
+    struct pe_error err = {0};
+    const struct pe_allocator pages = {pages_alloc, pages_release, NULL};
+    s->arena = pe_arena_open((size_t)512 << 20, &pages, &err);
+    if (!s->arena) {
+        give_up(&err);
+    }
+    s->table = row->table;
+    table_open(s, row->table);
+    spec_make(s, "1024");
+    measure(row, s);
+    pe_arena_close(s->arena);
 }
 
 int main(void) {
-    struct pe_error err = {0};
-    struct state s = {0};
-    static double scattered[T];
-    struct pe_positions rows, many, places = {.length = T, .axes = 1, .list = scattered};
-    for (size_t i = 0; i < T; i++) {
-        scattered[i] = (double)(i * 2654435761U % 65521);
-    }
-    struct pe_arena *arena = pe_arena_open((size_t)256 << 20, NULL, &err);
-    if (!arena || pe_positions_range(&rows, 0, T, 1, &err) || pe_positions_range(&many, 0, 4096, 1, &err) ||
-        encode_open(arena, "512", &rows, &s.encode, &s.vectors, &err) ||
-        encode_open(arena, "512", &places, &s.list, &s.list_vectors, &err) ||
-        encode_open(arena, "1024", &many, &s.large, &s.large_vectors, &err)) {
-        fprintf(stderr, "%s: %s\n", err.path, err.text);
+    struct state s = {.torch = torch_begin()};
+    s.floats = calloc(T * D, sizeof(float));
+    s.text = calloc(T * D, PE_NUMBER_ROOM);
+    if (!s.floats || !s.text) {
         return 1;
     }
-    s.floats = s.vectors.data;
-    s.text = calloc(T * D, PE_NUMBER_ROOM);
-    run_encode(&s);
-    for (size_t i = 0; s.text && i < PE_COUNT(rows_measured); i++) {
-        measure(&rows_measured[i], &s);
-        run_encode(&s); /* the next row reads what this one may have cleared */
-        run_write(&s);
+    for (size_t i = 0; i < T * D; i++) {
+        s.floats[i] = (float)(i * 2654435761U % 65521) * 0x1p-16F;
     }
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        row_run(&rows[i], &s);
+    }
+    torch_end(&s.torch);
+    free(s.floats);
     free(s.text);
-    pe_arena_close(arena);
     return 0;
 }

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch's part of bench-apply, which starts it: reads `rotate_half 1 4096 32 128` or `add 1 512 1024` from
-standard input, a line each, runs it once on one thread, and writes how many milliseconds that thread took.
+"""PyTorch's part of the benchmarks, which start it (torch.h): reads `rotate_half 1 4096 32 128` or `add 1 512 1024`
+from standard input, a line each, runs it once on one thread, and writes how many milliseconds that thread took.
 
 glibc's malloc returns large blocks to the system and takes page faults for them anew, which can make PyTorch twenty
 times slower; it is told to keep them, and in huge pages, so that what is measured is PyTorch's.
 """
+import math
 import os
 import sys
 import time
@@ -14,6 +15,7 @@ if os.environ.get('GLIBC_TUNABLES') != TUNABLES:
     os.environ['GLIBC_TUNABLES'] = TUNABLES
     os.execv('/usr/bin/python3', ['python3'] + sys.argv)
 
+import numpy  # noqa: E402  after the allocator is settled
 import torch  # noqa: E402  after the allocator is settled
 
 
@@ -36,9 +38,40 @@ def make_add(batch, tokens, width):
     return lambda: torch.add(x, vectors, out=out)
 
 
+def tutorial(positions, width):
+    """The code of PyTorch's tutorial on Transformers."""
+    div_term = torch.exp(torch.arange(0, width, 2).float() * (-math.log(10000.0) / width))
+    pe = torch.zeros(len(positions), width)
+    pe[:, 0::2] = torch.sin(positions * div_term)
+    pe[:, 1::2] = torch.cos(positions * div_term)
+    return pe
+
+
+def make_sinusoidal(tokens, width):
+    return lambda: tutorial(torch.arange(0, tokens, dtype=torch.float).unsqueeze(1), width)
+
+
+def make_sinusoidal_list(tokens, width):
+    """The places of kernels.c."""
+    places = torch.tensor([i * 2654435761 % 65521 for i in range(tokens)], dtype=torch.float).unsqueeze(1)
+    return lambda: tutorial(places, width)
+
+
+def make_sinusoidal_numpy(tokens, width):
+    def run():
+        pe = numpy.zeros((tokens, width), dtype=numpy.float32)
+        positions = numpy.arange(tokens, dtype=numpy.float32)[:, None]
+        div_term = numpy.exp(numpy.arange(0, width, 2, dtype=numpy.float32) * numpy.float32(-math.log(10000.0) / width))
+        pe[:, 0::2] = numpy.sin(positions * div_term)
+        pe[:, 1::2] = numpy.cos(positions * div_term)
+        return pe
+    return run
+
+
 def main():
     torch.set_num_threads(1)
-    makers, made = {'rotate_half': make_rotate_half, 'add': make_add}, {}
+    makers = {name[len('make_'):]: make for name, make in globals().items() if name.startswith('make_')}
+    made = {}
     print('ready', flush=True)
     for line in sys.stdin:
         if line not in made:
