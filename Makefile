@@ -145,7 +145,7 @@ $(B)/unit: $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ)
 $(B)/exact: $(patsubst %.c,$(B)/%.o,$(wildcard tests/*.c tests/exact/*.c)) $(LIB_OBJ)
 	@$(LINK) $(LIMITED) -o $@ $^ -lmpfr -lgmp $(LIB_LIBS)
 
-$(B)/load: $(B)/tests/load/load.o
+$(B)/load: $(patsubst %.c,$(B)/%.o,$(wildcard tests/load/*.c))
 	@$(LINK) -o $@ $^
 
 $(B)/bench-%: $(B)/tests/bench/%.o $(B)/tests/instructions.o $(SERVER_OBJ) $(LIB_OBJ)

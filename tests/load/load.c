@@ -2,10 +2,14 @@
  *
  * Load for an HTTP server: load HOST:PORT CONNECTIONS SECONDS TARGET [BODYFILE [CONTENT-TYPE]].
  *
+ * Where SECONDS is `-`, it works in windows: each line `SECONDS REPLIES` of standard input is one, which lasts that
+ * long and until so many replies have come, and is answered by a line of figures. Between windows requests stay on
+ * their way, so that servers can be measured by turns while each is kept busy.
+ *
  * Every connection is kept open and has one request on its way at any time: a GET of TARGET, or a POST of the
  * file. One thread and epoll; latencies go into a histogram whose cells are 3% wide, so their number costs no
  * memory. A reply counts when its status is 200 and its body as long as the first one's; anything else is an
- * error, and its connection is opened again. Replies must have a Content-Length.
+ * error, and its connection is opened again.
  *
  *     $ load 127.0.0.1:8080 64 5 '/v1/encode?type=sinusoidal&d_model=6&positions=0:4'
  *     requests_per_s=61234.5 p50_us=980.1 p99_us=2011.7 requests=306172 errors=0 connections=64
@@ -13,7 +17,7 @@
  *
  * Exit code 0 without errors, 1 with some, 2 when it could not begin.
  */
-#define _GNU_SOURCE /* memmem, strcasestr; NOLINT(bugprone-reserved-identifier): named by the C library */
+#include "load/reply.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -31,7 +35,7 @@
 
 #define MAX_CONNECTIONS 10000
 #define MAX_BODY        ((size_t)64 << 20)
-#define HEAD_BYTES      8192
+#define TARGET_ROOM     8192
 #define READ_BYTES      ((size_t)256 << 10)
 #define N_EVENTS        256
 #define CELLS_PER_OCT   32 /* of the histogram */
@@ -41,14 +45,11 @@
 #define PATIENCE_NS     (60 * SECOND_NS)
 
 struct conn {
-    int fd;        /* -1 = closed */
-    size_t sent;   /* bytes of the request */
-    size_t head_n; /* bytes of the reply's head so far */
-    size_t left;   /* bytes of the body that are still to come */
-    bool in_body;
+    int fd;      /* -1 = closed */
+    size_t sent; /* bytes of the request */
     bool wants_write;
     int64_t began_ns;
-    char head[HEAD_BYTES];
+    struct reply reply;
 };
 
 struct load {
@@ -59,6 +60,8 @@ struct load {
     size_t n_conns;
     int epoll;
     int64_t end_ns;
+    bool by_windows;
+    uint64_t n_wanted; /* replies, before the end counts */
     bool has_length;
     size_t length; /* of the first reply's body */
     uint64_t n_requests, n_errors;
@@ -130,8 +133,8 @@ static bool send_on(struct load *load, struct conn *conn) {
 }
 
 static bool start_request(struct load *load, struct conn *conn) {
-    conn->sent = conn->head_n = conn->left = 0;
-    conn->in_body = false;
+    conn->sent = 0;
+    reply_begin(&conn->reply);
     conn->began_ns = now_ns();
     return send_on(load, conn);
 }
@@ -155,69 +158,19 @@ static bool open_conn(struct load *load, struct conn *conn) {
 
 /* ---- Replies ------------------------------------------------------------------------------------------- */
 
-static bool body_length(const char *head, size_t *length) {
-    static const char name[] = "\r\nContent-Length:";
-    const char *field = strcasestr(head, name);
-    if (field == NULL) {
-        return false;
-    }
-    char *end;
-    *length = strtoull(field + sizeof name - 1, &end, 10);
-    return *end == '\r';
-}
-
-/* The head is complete: is this the reply that is wanted? */
-static bool check_head(struct load *load, struct conn *conn) {
-    size_t length;
-    if (strncmp(conn->head, "HTTP/1.1 200 ", 13) != 0 || !body_length(conn->head, &length)) {
-        return false;
-    }
+/* As long as the first one? */
+static bool finish_reply(struct load *load, struct conn *conn) {
     if (!load->has_length) {
         load->has_length = true;
-        load->length = length;
+        load->length = conn->reply.body_n;
     }
-    conn->left = length;
-    conn->in_body = true;
-    return length == load->length;
-}
-
-/* Takes bytes of the head; how many, or 0 when it cannot be one. */
-static size_t take_head(struct load *load, struct conn *conn, const char *bytes, size_t n) {
-    size_t before = conn->head_n, room = HEAD_BYTES - 1 - before, taken = n < room ? n : room;
-    memcpy(conn->head + before, bytes, taken);
-    conn->head_n += taken;
-    conn->head[conn->head_n] = '\0';
-    const char *end = memmem(conn->head, conn->head_n, "\r\n\r\n", 4);
-    if (end == NULL) {
-        return conn->head_n < HEAD_BYTES - 1 ? taken : 0;
+    if (conn->reply.body_n != load->length) {
+        return false;
     }
-    return check_head(load, conn) ? (size_t)(end + 4 - conn->head) - before : 0;
-}
-
-static bool finish_reply(struct load *load, struct conn *conn) {
     int64_t now = now_ns();
     load->cells[cell_of(now - conn->began_ns)]++;
     load->n_requests++;
-    return now >= load->end_ns || start_request(load, conn);
-}
-
-static bool take(struct load *load, struct conn *conn, const char *bytes, size_t n) {
-    if (!conn->in_body) {
-        size_t used = take_head(load, conn, bytes, n);
-        if (used == 0) {
-            return false;
-        }
-        bytes += used;
-        n -= used;
-    }
-    if (!conn->in_body) {
-        return true;
-    }
-    if (n > conn->left) {
-        return false; /* more than one reply to one request */
-    }
-    conn->left -= n;
-    return conn->left > 0 || finish_reply(load, conn);
+    return (now >= load->end_ns && !load->by_windows) || start_request(load, conn);
 }
 
 static bool receive(struct load *load, struct conn *conn) {
@@ -225,7 +178,8 @@ static bool receive(struct load *load, struct conn *conn) {
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         return true;
     }
-    return n > 0 && take(load, conn, load->buffer, (size_t)n);
+    enum reply_state state = n > 0 ? reply_take(&conn->reply, load->buffer, (size_t)n) : REPLY_BAD;
+    return state == REPLY_MORE || (state == REPLY_DONE && finish_reply(load, conn));
 }
 
 static void fail(struct load *load, struct conn *conn) {
@@ -238,10 +192,10 @@ static void fail(struct load *load, struct conn *conn) {
     }
 }
 
-/* Until the time is up and every connection has had an answer, which a slow server may take longer for. */
+/* Until the time is up and there are as many answers as wanted, which a slow server may take longer for. */
 static bool goes_on(const struct load *load) {
     int64_t now = now_ns();
-    bool all = load->n_requests + load->n_errors >= load->n_conns;
+    bool all = load->n_requests + load->n_errors >= load->n_wanted;
     return now < load->end_ns || (!all && now < load->end_ns + PATIENCE_NS);
 }
 
@@ -296,7 +250,7 @@ static bool make_request(struct load *load, int argc, char **argv) {
     if (argc > 1 && body == NULL) {
         return false;
     }
-    size_t room = HEAD_BYTES + strlen(argv[0]) + (argc > 2 ? strlen(argv[2]) : 0) + body_n;
+    size_t room = TARGET_ROOM + strlen(argv[0]) + (argc > 2 ? strlen(argv[2]) : 0) + body_n;
     load->request = malloc(room);
     if (load->request == NULL) {
         free(body);
@@ -355,6 +309,40 @@ static int report(const struct load *load, int64_t took_ns) {
     return load->n_errors > 0 || load->n_requests == 0;
 }
 
+/* As if it had just begun: what was on its way waited for the window, not for the server. */
+static void open_window(struct load *load, double seconds, uint64_t n_wanted) {
+    int64_t now = now_ns();
+    for (size_t i = 0; i < load->n_conns; i++) {
+        load->conns[i].began_ns = now;
+    }
+    memset(load->cells, 0, sizeof load->cells);
+    load->n_requests = load->n_errors = 0;
+    load->n_wanted = n_wanted;
+    load->end_ns = now + (int64_t)(seconds * (double)SECOND_NS);
+}
+
+static int run_windows(struct load *load) {
+    char line[100];
+    int status = 0;
+    while (fgets(line, sizeof line, stdin) != NULL) {
+        char *rest;
+        double seconds = strtod(line, &rest);
+        open_window(load, seconds, strtoull(rest, NULL, 10));
+        int64_t began = now_ns();
+        run(load);
+        status |= report(load, now_ns() - began);
+        fflush(stdout);
+    }
+    return status;
+}
+
+static int run_once(struct load *load, double seconds) {
+    open_window(load, seconds, load->n_conns); /* connecting does not count */
+    int64_t began = now_ns();
+    run(load);
+    return report(load, now_ns() - began);
+}
+
 int main(int argc, char **argv) {
     struct load load = {.epoll = -1};
     if (argc < 5 || argc > 7) {
@@ -362,19 +350,16 @@ int main(int argc, char **argv) {
         return 2;
     }
     load.n_conns = strtoul(argv[2], NULL, 10);
+    load.by_windows = strcmp(argv[3], "-") == 0;
     double seconds = strtod(argv[3], NULL);
-    if (load.n_conns == 0 || load.n_conns > MAX_CONNECTIONS || !(seconds > 0)) {
-        fprintf(stderr, "load: 1 to %d connections, and seconds above 0\n", MAX_CONNECTIONS);
+    if (load.n_conns == 0 || load.n_conns > MAX_CONNECTIONS || !(seconds > 0 || load.by_windows)) {
+        fprintf(stderr, "load: 1 to %d connections, and seconds above 0, or -\n", MAX_CONNECTIONS);
         return 2;
     }
     int status = 2;
-    int64_t began = now_ns();
-    load.end_ns = began + (int64_t)(seconds * (double)SECOND_NS);
+    load.end_ns = INT64_MAX;
     if (resolve(&load, argv[1]) && make_request(&load, argc - 4, argv + 4) && open_all(&load)) {
-        began = now_ns(); /* connecting does not count */
-        load.end_ns = began + (int64_t)(seconds * (double)SECOND_NS);
-        run(&load);
-        status = report(&load, now_ns() - began);
+        status = load.by_windows ? run_windows(&load) : run_once(&load, seconds);
     } else {
         fprintf(stderr, "load: cannot begin: %s\n", strerror(errno));
     }
