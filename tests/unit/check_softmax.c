@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * The softmax of one row: its exponential against libm, and rows of every length with every kind of hiding.
+ * The softmax of one row: its exponential against libm, and rows of every length with every kind of hiding; from every
+ * instruction set that this processor has with the bits of the plain one, in memory that is aligned to a number and no
+ * more, between pages that may not be touched.
  */
 #include "suites.h"
 
+#include "fence.h"
+#include "instructions.h"
 #include "kernels/softmax.h"
+#include "posenc_fields.h"
+#include "random.h"
+#include "unit/expect.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,7 +29,7 @@ START_TEST(double_exponential) {
         }
         pe_softmax_run(&softmax, row);
         for (int j = 1; j < 9; j++) {
-            ck_assert_msg(fabs(row[j] / row[0] / exp(x) - 1) < 3.2 * 0x1p-52, "x = %.17g", x);
+            EXPECT(fabs(row[j] / row[0] / exp(x) - 1) < 3.2 * 0x1p-52, "x = %.17g", x);
         }
     }
 }
@@ -37,8 +44,8 @@ START_TEST(float_exponential) {
         }
         pe_softmax_run(&softmax, row);
         for (int j = 1; j < 17; j++) {
-            ck_assert_msg(fabs((double)row[j] / (double)row[0] / exp((double)x) - 1) < 2 * 0x1p-23,
-                          "x = %.9g", (double)x);
+            EXPECT(fabs((double)row[j] / (double)row[0] / exp((double)x) - 1) < 2 * 0x1p-23, "x = %.9g",
+                   (double)x);
         }
     }
 }
@@ -76,8 +83,9 @@ static void length_check(enum pe_dtype dtype, size_t n) {
     pe_dtype_load(dtype, memcpy(typed_bias, row, sizeof row), n, logits);
     for (size_t j = 0; j < n; j++) {
         double right = sum > 0 ? expected[j] / sum : 0;
-        ck_assert((right == 0) == (logits[j] == 0));
-        ck_assert(fabs(logits[j] - right) <= right * (dtype == PE_DTYPE_F64 ? 1e-15 : 5e-7));
+        EXPECT((right == 0) == (logits[j] == 0), "%g, not %g", logits[j], right);
+        EXPECT(fabs(logits[j] - right) <= right * (dtype == PE_DTYPE_F64 ? 1e-15 : 5e-7), "%g, not %g",
+               logits[j], right);
     }
 }
 
@@ -96,8 +104,78 @@ START_TEST(long_rows_sum_to_one) {
     memset(row, 0, sizeof row);
     pe_softmax_run(&softmax, row);
     for (size_t j = 0; j < 1 << 20; j++) {
-        ck_assert(row[j] == 0x1p-20F);
+        EXPECT(row[j] == 0x1p-20F, "%zu: %a", j, (double)row[j]);
     }
+}
+END_TEST
+
+/* ---- Instruction sets ---------------------------------------------------------------------------------- */
+
+#define WIDEST ((size_t)4097)
+
+struct memory {
+    struct fence row, bias, hidden;
+    double given[3][WIDEST], want[WIDEST]; /* as memory of either type */
+};
+
+/* Numbers of some twenty orders of magnitude, some hidden. */
+static void fill(enum pe_dtype dtype, void *out, size_t n, uint64_t *state) {
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t word = random_next(state);
+        const double spread = word % 16 == 0 ? 400 : 4, v = (double)(int64_t)word * 0x1p-63 * spread;
+        const double logit = word >> 8 & 31 ? v : -INFINITY;
+        pe_dtype_store(dtype, &logit, 1, (char *)out + i * pe_dtype_size(dtype));
+    }
+}
+
+static void check_sets(struct memory *m, enum pe_dtype dtype, size_t n, uint64_t *state) {
+    const enum pe_instructions most = pe_instructions();
+    const size_t bytes = n * pe_dtype_size(dtype);
+    const uint64_t bits = random_next(state);
+    const bool at_end = bits & 1;
+    void *row = fence_side(&m->row, bytes, at_end), *bias = fence_side(&m->bias, bytes, at_end),
+         *hidden = fence_side(&m->hidden, bytes, at_end);
+    const size_t first = bits >> 1 & 1 ? random_next(state) % (n + 1) : 0,
+                 end = bits >> 2 & 1 ? first + random_next(state) % (n - first + 1) : n;
+    const struct pe_softmax softmax = {.dtype = dtype,
+                                       .n = n,
+                                       .first = first,
+                                       .end = end,
+                                       .bias = bits >> 3 & 1 ? bias : NULL,
+                                       .hidden = bits >> 4 & 1 ? hidden : NULL};
+    for (size_t i = 0; i < PE_COUNT(m->given); i++) {
+        fill(dtype, m->given[i], n, state);
+    }
+    memcpy(bias, m->given[1], bytes);
+    memcpy(hidden, m->given[2], bytes);
+    for (enum pe_instructions set = 0; set <= most; set++) {
+        instructions_limit(set);
+        memcpy(row, m->given[0], bytes);
+        pe_softmax_run(&softmax, row);
+        if (set == 0) {
+            memcpy(m->want, row, bytes);
+        }
+        EXPECT(memcmp(row, m->want, bytes) == 0, "%s: %s, %zu .. %zu of %zu", instructions_name(set),
+               pe_dtype_name(dtype), first, end, n);
+    }
+    instructions_limit(most);
+}
+
+START_TEST(instruction_sets_change_no_bit) {
+    static const size_t wide[] = {127, 128, 129, 255, 513, 1000, WIDEST - 1, WIDEST};
+    static struct memory m;
+    uint64_t state = 3;
+    fence_make(&m.row, sizeof m.want);
+    fence_make(&m.bias, sizeof m.want);
+    fence_make(&m.hidden, sizeof m.want);
+    for (size_t i = 0; i < 80 + PE_COUNT(wide); i++) {
+        for (int k = 0; k < 32; k++) {
+            check_sets(&m, k & 1 ? PE_DTYPE_F64 : PE_DTYPE_F32, i < 80 ? i : wide[i - 80], &state);
+        }
+    }
+    fence_drop(&m.row);
+    fence_drop(&m.bias);
+    fence_drop(&m.hidden);
 }
 END_TEST
 
@@ -110,6 +188,7 @@ Suite *softmax_suite(void) {
     tcase_add_test(tests, far_below_is_zero);
     tcase_add_test(tests, rows_of_every_length);
     tcase_add_test(tests, long_rows_sum_to_one);
+    tcase_add_test(tests, instruction_sets_change_no_bit);
     suite_add_tcase(suite, tests);
     return suite;
 }
