@@ -23,7 +23,8 @@ static double next_number(uint64_t *state) {
 
 /* ---- The kernel ---------------------------------------------------------------------------------------- */
 
-#define MOST 70 /* pairs */
+#define EACH ((size_t)70)   /* every number of pairs up to this, and some up to MOST */
+#define MOST ((size_t)2050) /* pairs */
 
 struct memory {
     struct fence x, out, cos, sin;
@@ -32,7 +33,7 @@ struct memory {
 static void memory_open(struct memory *m) {
     struct fence *all[] = {&m->x, &m->out, &m->cos, &m->sin};
     for (size_t i = 0; i < PE_COUNT(all); i++) {
-        fence_make(all[i], 3 * MOST * sizeof(double));
+        fence_make(all[i], (2 * MOST + 4) * sizeof(double));
     }
 }
 
@@ -46,7 +47,7 @@ static void memory_close(struct memory *m) {
 /* What the turned pairs are, in out's type. Between the halves stands what does not turn. */
 static void want_turned(enum pe_dtype real, const void *x, enum pe_dtype dtype, void *out, size_t n,
                         const struct pe_turn_pairs *pairs) {
-    double numbers[3 * MOST], turned[3 * MOST];
+    double numbers[2 * MOST + 4], turned[2 * MOST + 4];
     pe_dtype_load(real, x, n, numbers);
     pe_dtype_load(dtype, out, n, turned);
     for (size_t i = 0; i < pairs->n; i++) {
@@ -81,7 +82,7 @@ static void check_kernel(const struct memory *m, size_t n, enum pe_dtype real, e
                                         .apart = halves ? n + between : 1,
                                         .instructions = set,
                                         .far = random_next(state) & 1};
-    double want[3 * MOST];
+    double want[2 * MOST + 4];
     fill(dtype, out, numbers, state);
     fill(real, x, numbers, state);
     fill(PE_DTYPE_F64, cos, n, state);
@@ -98,15 +99,20 @@ START_TEST(rotate_kernels_compute_the_formula) {
     static const enum pe_dtype types[][2] = {{PE_DTYPE_F32, PE_DTYPE_F32},
                                              {PE_DTYPE_F64, PE_DTYPE_F64},
                                              {PE_DTYPE_F32, PE_DTYPE_F16},
-                                             {PE_DTYPE_F32, PE_DTYPE_BF16}};
+                                             {PE_DTYPE_F32, PE_DTYPE_BF16},
+                                             {PE_DTYPE_F64, PE_DTYPE_F32},
+                                             {PE_DTYPE_F32, PE_DTYPE_F64},
+                                             {PE_DTYPE_F64, PE_DTYPE_F16}};
+    static const size_t wide[] = {128, 511, 512, 513, 2047, 2048, 2049, MOST};
     const enum pe_instructions most = pe_instructions();
     uint64_t state = 17;
     struct memory m;
     memory_open(&m);
     for (enum pe_instructions set = 0; set <= most; set++) {
-        for (size_t n = 1; n <= MOST; n++) {
+        for (size_t n = 1; n <= EACH + PE_COUNT(wide); n++) {
             for (size_t i = 0; i < 8 * PE_COUNT(types); i++) {
-                check_kernel(&m, n, types[i % 4][0], types[i % 4][1], set, &state);
+                const enum pe_dtype *type = types[i % PE_COUNT(types)];
+                check_kernel(&m, n <= EACH ? n : wide[n - EACH - 1], type[0], type[1], set, &state);
             }
         }
     }
