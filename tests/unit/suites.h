@@ -122,6 +122,7 @@
     X(transformer_xl)     \
     X(wave)               \
     X(wave64)             \
+    X(wave_add)           \
     X(wavlm)
 /* clang-format on */
 
