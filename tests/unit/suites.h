@@ -59,6 +59,7 @@
     X(lift)               \
     X(lift_random)        \
     X(log)                \
+    X(loops)              \
     X(masks)              \
     X(metrics)            \
     X(naive)              \
