@@ -41,6 +41,20 @@ stage_unit-tsan() {
     unit tsan $suites
 }
 
+# What calls kernels without asking for an instruction set (the suites of the kernels themselves try all of them), as
+# on processors that have less than this one.
+stage_sets() {
+    local set result=0
+    for set in plain avx2; do
+        echo "PE_INSTRUCTIONS=$set"
+        PE_INSTRUCTIONS=$set unit release alibi apply attention block call_bits cases cope deberta fourier golden lift \
+            rope rotary rotary_attention shaw shift similarity sinusoidal transformer_xl || result=1
+        PE_INSTRUCTIONS=$set unit asan apply attention block lift rotary shaw sinusoidal || result=1
+        PE_INSTRUCTIONS=$set unit tsan call_bits || result=1
+    done
+    return $result
+}
+
 stage_exact() {
     [ -e tests/exact/exact.c ] || return 77
     build release build/release/exact && build/release/exact
@@ -135,7 +149,7 @@ run() { # STAGE
     skipped=$((skipped + $(grep -c '^skip ' "$log")))
 }
 
-[ $# -gt 0 ] || set -- unit exact digits http unit-asan fuzz http-asan unit-tsan http-tsan unit-portable cov
+[ $# -gt 0 ] || set -- unit exact digits http unit-asan fuzz http-asan unit-tsan http-tsan sets unit-portable cov
 echo "stages: $* (each says nothing before its end; until then see build/log/STAGE.log)"
 for stage in "$@"; do
     if ! declare -F "stage_$stage" >/dev/null; then
