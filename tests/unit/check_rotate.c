@@ -96,12 +96,9 @@ static void check_kernel(const struct memory *m, size_t n, enum pe_dtype real, e
 }
 
 START_TEST(rotate_kernels_compute_the_formula) {
-    static const enum pe_dtype types[][2] = {{PE_DTYPE_F32, PE_DTYPE_F32},
-                                             {PE_DTYPE_F64, PE_DTYPE_F64},
-                                             {PE_DTYPE_F32, PE_DTYPE_F16},
-                                             {PE_DTYPE_F32, PE_DTYPE_BF16},
-                                             {PE_DTYPE_F64, PE_DTYPE_F32},
-                                             {PE_DTYPE_F32, PE_DTYPE_F64},
+    static const enum pe_dtype types[][2] = {{PE_DTYPE_F32, PE_DTYPE_F32}, {PE_DTYPE_F64, PE_DTYPE_F64},
+                                             {PE_DTYPE_F32, PE_DTYPE_F16}, {PE_DTYPE_F32, PE_DTYPE_BF16},
+                                             {PE_DTYPE_F64, PE_DTYPE_F32}, {PE_DTYPE_F32, PE_DTYPE_F64},
                                              {PE_DTYPE_F64, PE_DTYPE_F16}};
     static const size_t wide[] = {128, 511, 512, 513, 2047, 2048, 2049, MOST};
     const enum pe_instructions most = pe_instructions();
