@@ -4,9 +4,11 @@
  */
 #include "suites.h"
 
+#include "core/dtype.h"
 #include "posenc_fields.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static struct pe_arena *arena;
@@ -213,6 +215,37 @@ START_TEST(finite_check_reads_every_type) {
 }
 END_TEST
 
+/* Among the largest and smallest numbers of either sign, at every place of a length that fills no word. */
+START_TEST(finite_check_finds_it_at_every_place) {
+    enum { N = 83 };
+    for (int dtype = PE_DTYPE_F64; dtype < PE_DTYPE_COUNT; dtype++) {
+        const double top = dtype == PE_DTYPE_F64 ? 0x1.fffffffffffffp1023
+                                                 : nextafter(pe_dtype_overflow((enum pe_dtype)dtype), 0);
+        const double wrong[] = {INFINITY, -INFINITY, NAN};
+        for (size_t at = 0; at <= N * PE_COUNT(wrong); at++) {
+            double values[N];
+            unsigned char bytes[sizeof values];
+            struct pe_error err = {0};
+            for (size_t i = 0; i < N; i++) {
+                values[i] = i % 3 == 2 ? 5e-324 : i % 3 ? -top : top;
+            }
+            if (at < N * PE_COUNT(wrong)) {
+                values[at / PE_COUNT(wrong)] = wrong[at % PE_COUNT(wrong)];
+            }
+            pe_dtype_store((enum pe_dtype)dtype, values, N, bytes);
+            const struct pe_tensor tensor = {bytes, (enum pe_dtype)dtype, 1, {N}};
+            const int code = at < N * PE_COUNT(wrong) ? PE_ERR_NONFINITE : PE_OK;
+            char path[20] = "";
+            if (code != PE_OK) {
+                snprintf(path, sizeof path, "[%zu]", at / PE_COUNT(wrong));
+            }
+            ck_assert_int_eq(pe_tensor_check_finite(&tensor, false, &err), code);
+            ck_assert_str_eq(err.path, path);
+        }
+    }
+}
+END_TEST
+
 START_TEST(shapes_and_indices_as_text) {
     char text[64], tight[6];
     const struct pe_tensor three = {.rank = 3, .dim = {2, 5, 16}}, one = {.rank = 1, .dim = {7}}, none = {0};
@@ -256,6 +289,7 @@ Suite *tensor_suite(void) {
     tcase_add_test(tests, overflow_of_float32_is_seen_in_narrower_types);
     tcase_add_test(tests, finite_check_names_the_first_fault);
     tcase_add_test(tests, finite_check_reads_every_type);
+    tcase_add_test(tests, finite_check_finds_it_at_every_place);
     tcase_add_test(tests, shapes_and_indices_as_text);
     tcase_add_test(tests, after_a_failure_nothing_is_done);
     suite_add_tcase(suite, tests);
