@@ -91,6 +91,9 @@ const struct pe_field config_fields[] = {
      .doc = "most requests in one POST /v1/batch"},
     {PE_FIELD(config, tables_bytes), .def = "1073741824", .min = 0, .max = TIB, .unit = "SIZE",
      .flags = PE_FIELD_BYTES, .doc = "most that all files in tables_dir may have together"},
+    {PE_FIELD(config, plan_bytes), .def = "67108864", .min = 0, .max = TIB, .unit = "SIZE",
+     .flags = PE_FIELD_BYTES, .doc = "memory for what was computed of encodings (frequencies, tables of a seed) and is kept "
+            "for requests to come, of 1024 encodings at most; 0 for none"},
 };
 /* clang-format on */
 const size_t config_n_fields = PE_COUNT(config_fields);

@@ -41,6 +41,7 @@ struct config {
     int64_t streams_per_ip;     /* of one client; 0 = no limit of its own */
     int64_t batch_requests;     /* in one batch */
     int64_t tables_bytes;       /* of all files in tables_dir */
+    int64_t plan_bytes;         /* of plans that are kept */
 };
 
 enum config_log { CONFIG_LOG_AUTO = 1, CONFIG_LOG_JSON, CONFIG_LOG_TEXT, CONFIG_LOG_OFF };

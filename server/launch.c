@@ -11,6 +11,7 @@
  */
 #include "launch.h"
 
+#include "api/plans.h"
 #include "cpus.h"
 #include "metrics.h"
 #include "net/buffers.h"
@@ -72,12 +73,19 @@ int launch_load(struct launch *launch, const struct config *config, struct pe_er
         launch_unload(launch);
         return err->code;
     }
+    launch->plans = plans_open((size_t)config->plan_bytes, launch->service.metrics);
+    if (launch->plans == NULL) {
+        launch_unload(launch);
+        return pe_fail(err, PE_ERR_MEMORY, "", "no memory to start with");
+    }
+    launch->service.plans = launch->plans;
     launch->service.presets = launch->presets;
     launch->service.tables = launch->tables;
     return PE_OK;
 }
 
 void launch_unload(struct launch *launch) {
+    plans_close(launch->plans);
     metrics_close(launch->service.metrics);
     tables_close(launch->tables);
     presets_close(launch->presets);

@@ -24,6 +24,7 @@ struct launch {
     struct buffers *buffers;
     struct presets *presets;
     struct tables *tables;
+    struct plans *plans;
 };
 
 /* First thing in main: standard streams that are closed become /dev/null, so that no file or socket takes

@@ -29,8 +29,12 @@ enum metrics_value {
     METRICS_READY,             /* 1 or 0 */
     METRICS_TABLES,            /* loaded */
     METRICS_TABLE_BYTES,       /* of their data */
+    METRICS_PLANS,             /* kept */
+    METRICS_PLAN_BYTES,        /* of these */
     METRICS_CONNECTIONS_TOTAL, /* counters: metrics_add with a positive number */
     METRICS_STREAMS_TOTAL,
+    METRICS_PLAN_HITS,
+    METRICS_PLAN_MISSES,
     METRICS_VALUE_COUNT
 };
 void metrics_add(struct metrics *metrics, enum metrics_value value, int64_t amount);

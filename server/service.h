@@ -13,12 +13,14 @@ struct presets; /* wire/bind_preset.h */
 struct tables;  /* tables.h */
 struct metrics; /* metrics.h */
 struct budget;  /* budget.h */
+struct plans;   /* api/plans.h */
 
 struct service {
     const struct config *config;
     const struct presets *presets;
     const struct tables *tables;
     struct metrics *metrics;
+    struct plans *plans;           /* kept for requests to come; NULL = none */
     struct pe_allocator allocator; /* big blocks; zero = malloc */
     struct budget *budget;         /* of bodies; what the allocator gives is counted there; NULL = none */
 };

@@ -4,8 +4,9 @@
  */
 #include "api/api.h"
 
+#include "api/plans.h"
 #include "tables.h"
-#include "wire/echo.h"
+#include "wire/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -186,18 +187,21 @@ static int echo_configs(struct task *task, const struct pe_spec *spec, struct pe
 
 int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, size_t width, size_t length,
               struct pe_error *err) {
-    if (resolve_tables(task, spec, err) || pe_spec_fit(spec, width, length, err) ||
-        pe_plan_open(plan, spec, err)) {
+    if (resolve_tables(task, spec, err) || pe_spec_fit(spec, width, length, err)) {
         return pe_error_at(err, "encoding");
     }
-    task->plans[task->n_plans++] = *plan;
+    const struct planned *planned = plans_take(task->service->plans, spec, err);
+    if (!planned) {
+        return pe_error_at(err, "encoding");
+    }
+    *plan = task->plans[task->n_plans++] = pe_plan_share(planned->plan);
+    /* One that was kept counts like one that was made: limits must not depend on who came before. */
     if (pe_arena_charge(task->arena, pe_plan_bytes(*plan), err)) {
+        plans_give(planned);
         return pe_error_at(err, "encoding");
     }
-    struct text text = {0};
-    const struct pe_spec resolved = {spec->encoding, (void *)(uintptr_t)pe_plan_params(*plan)};
-    echo_encoding(&text, &resolved);
-    task->encoding_json = text_keep(task, &text, err);
+    task->encoding_json = pe_arena_text(task->arena, planned->json, planned->json_n, err);
+    plans_give(planned);
     if (!task->encoding_json) {
         return err->code;
     }

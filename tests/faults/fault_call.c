@@ -49,6 +49,7 @@ void fault_ground_open(struct call_ground *ground) {
     snprintf(path, sizeof path, "%s/test_table.npy", folder);
     table_write(path);
     call_ground_open_tables(ground, folder);
+    ground->service.plans = NULL; /* each request makes its own, so that all of its allocations are tried */
     remove(path);
     remove(folder);
     ground->service.metrics = metrics_open(names, routes_names(names, PE_COUNT(names)), &err);

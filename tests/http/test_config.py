@@ -30,6 +30,7 @@ DEFAULTS = {
     "stream_timeout_s": 60, "deadline_ms": 30000, "drain_delay_ms": 0, "drain_timeout_ms": 25000,
     "body_bytes": "64MiB", "memory_bytes": "auto", "expanded_bytes": "256MiB", "envelope_bytes": "1MiB", "reply_bytes": "64MiB",
     "stream_bytes": "64GiB", "streams": 8, "streams_per_ip": 4, "batch_requests": 256, "tables_bytes": "1GiB",
+    "plan_bytes": "64MiB",
 }
 
 

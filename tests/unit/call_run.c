@@ -5,6 +5,7 @@
  */
 #include "call_run.h"
 
+#include "api/plans.h"
 #include "tables.h"
 #include "wanted.h"
 #include "wire/bind.h"
@@ -39,10 +40,13 @@ void call_ground_open_tables(struct call_ground *ground, const char *folder) {
     pe_linalg_init();
     ck_assert_msg(!presets_open(&ground->presets, "", &err), "%s", err.text);
     ck_assert_msg(!folder || !tables_open(&ground->tables, folder, 1 << 20, &err), "%s", err.text);
+    ground->plans = plans_open(1 << 20, NULL); /* as the daemon has them: what is kept must not matter */
+    ck_assert_ptr_nonnull(ground->plans);
     ground->service = (struct service){
         .config = &ground->config,
         .presets = ground->presets,
         .tables = ground->tables,
+        .plans = ground->plans,
         .allocator = {count_alloc, count_release, ground},
     };
 }
@@ -52,6 +56,7 @@ void call_ground_open(struct call_ground *ground) {
 }
 
 void call_ground_close(struct call_ground *ground) {
+    plans_close(ground->plans);
     presets_close(ground->presets);
     tables_close(ground->tables);
     ck_assert_uint_eq(atomic_load(&ground->blocks), 0);

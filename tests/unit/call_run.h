@@ -26,6 +26,7 @@ struct call_ground {
     struct service service;
     struct presets *presets;
     struct tables *tables;
+    struct plans *plans;
     atomic_size_t blocks, bytes; /* of the service's allocator, not given back */
 };
 void call_ground_open(struct call_ground *ground);

@@ -99,6 +99,7 @@ START_TEST(defaults_are_the_documented_ones) {
     ck_assert_int_eq(c->reply_bytes, 64LL << 20);
     ck_assert_int_eq(c->stream_bytes, 64LL << 30);
     ck_assert_int_eq(c->tables_bytes, 1LL << 30);
+    ck_assert_int_eq(c->plan_bytes, 64LL << 20);
     ck_assert_uint_eq(c->given, 0);
     ck_assert_int_eq(out.command.action, CONFIG_RUN);
     done(&out);

@@ -69,6 +69,7 @@
     X(pace)               \
     X(peers)              \
     X(phase)              \
+    X(plans)              \
     X(pool)               \
     X(positions)          \
     X(positions_rule)     \
