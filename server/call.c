@@ -50,9 +50,19 @@ static void copy_head(struct call *call, const struct call_head *head) {
     call->head.raw_dtype = copy_text(call, head->raw_dtype);
 }
 
+static void draw(unsigned char bytes[CALL_RANDOM_BYTES]) {
+    if (getrandom(bytes, CALL_RANDOM_BYTES, GRND_NONBLOCK) != CALL_RANDOM_BYTES) {
+        int64_t now = call_now_ns(); /* the clock is better than nothing */
+        memset(bytes, 0, CALL_RANDOM_BYTES);
+        memcpy(bytes, &now, sizeof now);
+    }
+}
+
 /* A client's id is taken when it is short printable ASCII; else one is drawn, which tells nobody anything,
  * and differs between all daemons behind one address. */
-static void set_request_id(struct call *call, const char *asked) {
+static void set_request_id(struct call *call, const struct call_head *head) {
+    static const char digits[] = "0123456789abcdef";
+    const char *asked = head->request_id;
     size_t n = asked ? strlen(asked) : 0;
     bool good = n > 0 && n <= 128;
     for (size_t i = 0; good && i < n; i++) {
@@ -62,12 +72,17 @@ static void set_request_id(struct call *call, const char *asked) {
         memcpy(call->request_id, asked, n + 1);
         return;
     }
-    uint64_t drawn[2] = {(uint64_t)call_now_ns(), 0};
-    if (getrandom(drawn, sizeof drawn, GRND_NONBLOCK) != (ssize_t)sizeof drawn) {
-        drawn[1] = (uint64_t)call_now_ns(); /* the clock is better than nothing */
+    unsigned char drawn[CALL_RANDOM_BYTES];
+    const unsigned char *bytes = head->random;
+    if (!bytes) {
+        draw(drawn);
+        bytes = drawn;
     }
-    snprintf(call->request_id, sizeof call->request_id, "%016llx%08llx", (unsigned long long)drawn[0],
-             (unsigned long long)(drawn[1] & 0xffffffff));
+    for (size_t i = 0; i < CALL_RANDOM_BYTES; i++) {
+        call->request_id[2 * i] = digits[bytes[i] >> 4];
+        call->request_id[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    call->request_id[2 * CALL_RANDOM_BYTES] = '\0';
 }
 
 static int set_deadline(struct call *call) {
@@ -113,7 +128,6 @@ static int choose_method(struct call *call) {
     const char *method = call->head.method;
     bool get = strcmp(method, "GET") == 0;
     call->head_only = strcmp(method, "HEAD") == 0;
-    set_allow(call);
     call->route_name = get || call->head_only        ? call->route.get
                        : strcmp(method, "POST") == 0 ? call->route.post
                                                      : NULL;
@@ -121,6 +135,7 @@ static int choose_method(struct call *call) {
         return PE_OK;
     }
     call->route_name = "unmatched";
+    set_allow(call);
     if (strcmp(method, "OPTIONS") == 0) {
         call_answer_empty(call, 204);
         call_add_header(call, "Allow", call->allow);
@@ -157,7 +172,7 @@ static int find_route(struct call *call) {
 
 static int open_steps(struct call *call, const struct call_head *head) {
     copy_head(call, head);
-    set_request_id(call, head->request_id);
+    set_request_id(call, head);
     if (call->err.code || set_deadline(call) || find_route(call) || call->answered) {
         return call->err.code;
     }
@@ -428,6 +443,24 @@ static int write_op(struct call *call) {
     return PE_OK;
 }
 
+/* "compute;dur=1.234", in milliseconds. printf of doubles would take longer than a small reply. */
+static char *timing_put(char *out, const char *name, int64_t ns) {
+    static const char dur[] = ";dur=";
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t us = ns > 0 ? ((uint64_t)ns + 500) / 1000 : 0;
+    for (int i = 0; i < 4 || us > 0; i++, us /= 10) {
+        if (i == 3) {
+            *--at = '.';
+        }
+        *--at = (char)('0' + us % 10);
+    }
+    size_t n_name = strlen(name), n_digits = (size_t)(digits + sizeof digits - at);
+    memcpy(out, name, n_name);
+    memcpy(out + n_name, dur, sizeof dur - 1);
+    memcpy(out + n_name + sizeof dur - 1, at, n_digits);
+    return out + n_name + sizeof dur - 1 + n_digits;
+}
+
 void call_write(struct call *call) {
     if (call->answered) {
         return;
@@ -443,11 +476,13 @@ void call_write(struct call *call) {
         return; /* its time is still to come */
     }
     const struct call_times *times = &call->times;
-    int64_t parse = times->run - times->finish,
-            compute = start - times->run - (times->queued_first ? 0 : times->queued_ns);
-    snprintf(call->timing, sizeof call->timing,
-             "parse;dur=%.3f, queue;dur=%.3f, compute;dur=%.3f, write;dur=%.3f", (double)parse / 1e6,
-             (double)times->queued_ns / 1e6, (double)compute / 1e6, (double)(times->written - start) / 1e6);
+    int64_t before = times->queued_first ? 0 : times->queued_ns;
+    char *end = call->timing;
+    end = timing_put(end, "parse", times->run - times->finish);
+    end = timing_put(end, ", queue", times->queued_ns);
+    end = timing_put(end, ", compute", start - times->run - before);
+    end = timing_put(end, ", write", times->written - start);
+    *end = '\0';
     call_add_header(call, "Server-Timing", call->timing);
 }
 

@@ -19,6 +19,8 @@
 
 #include <stdatomic.h>
 
+#define CALL_RANDOM_BYTES 12
+
 /* VIEWS, valid until call_close. NULL = absent. */
 struct call_head {
     const char *method;
@@ -26,6 +28,7 @@ struct call_head {
     const char *accept, *content_type, *content_encoding, *if_none_match;
     const char *request_id, *traceparent, *timeout_ms;
     const char *raw_shape, *raw_dtype; /* X-Posenc-Shape and X-Posenc-Dtype of a raw body */
+    const unsigned char *random;       /* CALL_RANDOM_BYTES for the request's id; NULL = it draws them */
     int64_t content_length;            /* -1 = not known */
     bool admin;                        /* came by the admin listener */
 };

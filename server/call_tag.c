@@ -11,11 +11,17 @@
 #include "tables.h"
 #include "wire/echo.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static void set_tag(struct call *call, uint64_t hash) {
-    snprintf(call->etag, sizeof call->etag, "\"%016llx\"", (unsigned long long)hash);
+    static const char digits[] = "0123456789abcdef";
+    char *out = call->etag;
+    *out++ = '"';
+    for (int shift = 60; shift >= 0; shift -= 4) {
+        *out++ = digits[hash >> shift & 15];
+    }
+    *out++ = '"';
+    *out = '\0';
 }
 
 void call_tag_bytes(struct call *call, const void *bytes, size_t n) {

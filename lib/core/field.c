@@ -256,19 +256,24 @@ static int set_whole(const struct pe_field *fields, const struct pe_field *row, 
     return pe_field_set_int(fields, row, base, (int64_t)value, err);
 }
 
-int pe_field_set_real(const struct pe_field *fields, const struct pe_field *row, void *base, double value,
-                      struct pe_error *err) {
+/* Apart from the setter: making the text takes longer than setting. */
+static int no_number(const struct pe_field *row, double value, struct pe_error *err) {
+    if (row->kind == PE_KIND_TENSOR || row->kind == PE_KIND_TABLE || row->kind == PE_KIND_POSITIONS) {
+        return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got the number %.17g", kind_words[row->kind],
+                       value);
+    }
     char got[40];
     snprintf(got, sizeof got, "%.17g", value);
-    if (row->kind == PE_KIND_TENSOR || row->kind == PE_KIND_TABLE || row->kind == PE_KIND_POSITIONS) {
-        return pe_fail(err, PE_ERR_TYPE, row->name, "must be %s, got the number %s", kind_words[row->kind],
-                       got);
-    }
+    return wrong_kind(row, got, err);
+}
+
+int pe_field_set_real(const struct pe_field *fields, const struct pe_field *row, void *base, double value,
+                      struct pe_error *err) {
     if (row->kind != PE_KIND_REAL && row->kind != PE_KIND_SCALE && row->kind != PE_KIND_INT) {
-        return wrong_kind(row, got, err);
+        return no_number(row, value, err);
     }
     if (!isfinite(value)) {
-        return pe_fail(err, PE_ERR_NONFINITE, row->name, "must be finite, got %s", got);
+        return pe_fail(err, PE_ERR_NONFINITE, row->name, "must be finite, got %.17g", value);
     }
     if (row->kind == PE_KIND_INT) {
         return set_whole(fields, row, base, value, err);

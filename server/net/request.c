@@ -18,6 +18,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define INLINE_NS 100000.0
 /* A refused body is read to its end, so that clients which send before they listen get to see the answer;
@@ -66,6 +67,19 @@ static void answer_early(struct request *request, const struct gate_result *gate
     request->swallow = !now;
 }
 
+/* The next bytes for an id; NULL where the system gives none. */
+static const unsigned char *next_random(struct shell *shell) {
+    if (shell->n_random == 0 &&
+        getrandom(shell->random, sizeof shell->random, GRND_NONBLOCK) == (ssize_t)sizeof shell->random) {
+        shell->n_random = sizeof shell->random;
+    }
+    if (shell->n_random == 0) {
+        return NULL;
+    }
+    shell->n_random -= CALL_RANDOM_BYTES;
+    return shell->random + shell->n_random;
+}
+
 bool request_begin(struct request *request, const struct gate_request *seen) {
     struct shell *shell = request->shell;
     struct gate_result gate;
@@ -76,6 +90,7 @@ bool request_begin(struct request *request, const struct gate_request *seen) {
     }
     gate_check(seen, &gate);
     head.content_length = gate.length;
+    head.random = head.request_id == NULL ? next_random(shell) : NULL;
     request->is_head = strcmp(head.method, "HEAD") == 0;
     request->call = call_open(shell->service, &head);
     if (request->call == NULL) {

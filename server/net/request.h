@@ -31,6 +31,10 @@ struct shell {
     bool draining;    /* replies say Connection: close */
     size_t n_streams; /* open now */
     size_t n_orphans; /* released while a worker still fills a block */
+    /* Random bytes for ids, drawn for many requests at once: the system call costs as much as all else that a
+     * small request needs of the system. */
+    unsigned char random[64 * CALL_RANDOM_BYTES];
+    size_t n_random; /* bytes that are left */
 
     /* The HTTP side's own. */
     struct suspended *suspended;

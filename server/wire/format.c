@@ -175,10 +175,10 @@ static const struct format *not_refused(const struct format *format, unsigned re
 const struct format *format_choose(const char *asked, const char *accept, const struct format *body,
                                    struct pe_error *err) {
     char names[100];
-    names_of(~0u, names, sizeof names);
     if (asked) {
         const struct format *format = format_find(asked);
         if (!format) {
+            names_of(~0u, names, sizeof names);
             pe_fail(err, PE_ERR_CHOICE, "format", "must be one of %s, got \"%.60s\"", names, asked);
         }
         return format;
@@ -191,6 +191,7 @@ const struct format *format_choose(const char *asked, const char *accept, const 
         read.best = not_refused(body ? body : &formats[FORMAT_JSON], read.refused);
     }
     if (!read.best) {
+        names_of(~0u, names, sizeof names);
         pe_fail(err, SERVER_NOT_ACCEPTABLE, "Accept", "no format fits \"%.80s\"; there are %s", accept,
                 names);
     }

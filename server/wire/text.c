@@ -54,8 +54,6 @@ static void text_escape(struct text *text, uint32_t point) {
     char out[16];
     if (point == '"' || point == '\\') {
         snprintf(out, sizeof out, "\\%c", (char)point);
-    } else if (point >= 0x20 && point < 0x7f) {
-        snprintf(out, sizeof out, "%c", (char)point);
     } else if (point < 0x10000) {
         snprintf(out, sizeof out, "\\u%04x", (unsigned)point);
     } else {
@@ -65,13 +63,27 @@ static void text_escape(struct text *text, uint32_t point) {
     text_puts(text, out);
 }
 
+/* How many of the n bytes stand for themselves. */
+static size_t plain_length(const char *value, size_t n) {
+    size_t i = 0;
+    while (i < n && value[i] >= 0x20 && value[i] < 0x7f && value[i] != '"' && value[i] != '\\') {
+        i++;
+    }
+    return i;
+}
+
 void text_string_n(struct text *text, const char *value, size_t n) {
     text_add(text, "\"", 1);
     for (size_t i = 0; i < n;) {
-        uint32_t point;
-        size_t length = pe_utf8_read(value + i, n - i, &point);
-        text_escape(text, length ? point : 0xfffd);
-        i += length ? length : 1;
+        size_t plain = plain_length(value + i, n - i); /* nearly always all of it */
+        text_add(text, value + i, plain);
+        i += plain;
+        if (i < n) {
+            uint32_t point;
+            size_t length = pe_utf8_read(value + i, n - i, &point);
+            text_escape(text, length ? point : 0xfffd);
+            i += length ? length : 1;
+        }
     }
     text_add(text, "\"", 1);
 }
@@ -95,8 +107,8 @@ void text_real(struct text *text, double value) {
 }
 
 void text_int(struct text *text, int64_t value) {
-    char out[24];
-    text_add(text, out, (size_t)snprintf(out, sizeof out, "%lld", (long long)value));
+    char out[PE_NUMBER_ROOM];
+    text_add(text, out, pe_number_write_int(out, value));
 }
 
 void text_bool(struct text *text, bool value) {
