@@ -6,7 +6,7 @@ is met. `make bench`, `make bench-check` and `make bench-report` call it:
 
 A benchmark is a C program tests/bench/X.c, built as bench-X, or a script listed below. It prints one JSON object a
 line: {"name": "ours/peer", "ms": .., "ratio": ..}, {"name": .., "missing": "what is not installed"}, or how a cost
-grows: {"name": .., "points": [[x, ms], ..], "exponent": ..}. Bars, and the floors that --check fails below, are in
+grows: {"name": .., "points": [[size, cost], ..]}, to which an exponent is fitted. Bars, and the floors that --check fails below, are in
 bars.json beside this. All lines, with what they were measured on, are written to build/bench.json.
 
 Ratios are medians of rounds in which both sides are measured by turns; times are only there to see what is large.
@@ -14,15 +14,17 @@ Ratios are medians of rounds in which both sides are measured by turns; times ar
 import argparse
 import glob
 import json
+import math
 import os
 import subprocess
 import sys
 import time
 
 import _machine
+import _report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SCRIPTS = [name for name in ("serve", "growth", "memory") if os.path.exists(os.path.join(HERE, name + ".py"))]
+SCRIPTS = [name for name in ("serve",) if os.path.exists(os.path.join(HERE, name + ".py"))]
 
 
 def parts_of(build):
@@ -63,8 +65,11 @@ class Row:
             return ""
         if self.within(self.bar):
             return "met"
-        share = self.bar / self.ratio if self.at_most else self.ratio / self.bar
-        return f"short: {share:.2f} of it"
+        return f"short: {self.share():.2f} of it"
+
+    def share(self):
+        """Of its bar: 1 is just met, more is better."""
+        return self.bar / self.ratio if self.at_most else self.ratio / self.bar
 
     def falls_below(self):
         return self.floor is not None and self.ratio is not None and not self.within(self.floor)
@@ -84,13 +89,13 @@ def rows_of(bars, lines, only):
     return [Row(name, bars.get(name, {}), ratios.get(name)) for name in names]
 
 
-def table_of(rows, edge="", gap="  "):
+HEAD = ["what", "name", "ratio", "bar", ""]
+
+
+def table_of(cells):
     """Lines of text with columns of one width."""
-    head = ["what", "name", "ratio", "bar", ""]
-    cells = [head] + [row.cells() for row in rows]
-    widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
-    return [(edge + gap.join(cell.rjust(width) if i == 2 else cell.ljust(width)
-                             for i, (cell, width) in enumerate(zip(line, widths))) + edge).rstrip() for line in cells]
+    widths = [max(len(line[i]) for line in cells) for i in range(len(cells[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in cells]
 
 
 def sum_of(rows):
@@ -100,18 +105,26 @@ def sum_of(rows):
            f"{states.count('missing')} not measured"
 
 
+def exponent_of(points):
+    """e of cost = c * size^e, by least squares of the logarithms."""
+    logs = [(math.log(x), math.log(y)) for x, y in points]
+    mean_x, mean_y = (sum(log[i] for log in logs) / len(logs) for i in (0, 1))
+    return sum((x - mean_x) * (y - mean_y) for x, y in logs) / sum((x - mean_x) ** 2 for x, _ in logs)
+
+
 def growth_of(lines):
-    return [f"{line['name']}: exponent {line['exponent']:.2f} "
-            f"({', '.join(f'{x:g}: {y:.3g}' for x, y in line['points'])})" for line in lines if "points" in line]
+    """Cells of how costs grow: what, exponent, and the measured points."""
+    return [[line["name"].replace("_", " "), f"{line['exponent']:.2f}",
+             ", ".join(f"{x:g}: {y:.3g}" for x, y in line["points"])] for line in lines if "points" in line]
 
 
 def show(head, rows, lines):
-    for name, value in head.items():
-        print(f"{name + ':':15}{value}")
-    print()
-    print("\n".join(table_of(rows)))
-    print()
-    print("\n".join(growth_of(lines) + [sum_of(rows)]))
+    print("\n".join(table_of([[name + ":", str(value)] for name, value in head.items()])) + "\n")
+    print("\n".join(table_of([HEAD] + [row.cells() for row in rows])) + "\n")
+    growth = growth_of(lines)
+    if growth:
+        print("\n".join(table_of([["how cost grows", "exponent", "size: ms (memory: MB)"]] + growth)) + "\n")
+    print(sum_of(rows))
 
 
 def fallen(rows):
@@ -136,12 +149,18 @@ def main():
     head["load at start"], began = _machine.load_average(), time.monotonic()
     parts = parts_of(options.build)
     lines = [line for name in parts if name in (only or parts) for line in run_part(name, parts[name])]
+    for line in lines:
+        if "points" in line:
+            line["exponent"] = round(exponent_of(line["points"]), 3)
     head["load at end"], head["seconds"] = _machine.load_average(), round(time.monotonic() - began)
     rows = rows_of(bars, lines, only)
     show(head, rows, lines)
     with open("build/bench.json", "w", encoding="utf-8") as file:
         json.dump({"head": head, "lines": lines}, file, indent=1)
         file.write("\n")
+    if options.report:
+        _report.write(head, [row.cells() for row in rows], growth_of(lines), sum_of(rows))
+        _report.plot(rows, [line for line in lines if "points" in line])
     sys.exit(1 if options.check and fallen(rows) else 0)
 
 

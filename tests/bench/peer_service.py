@@ -69,4 +69,4 @@ async def attention(request: Request):
 if __name__ == "__main__":
     sys.path.insert(0, __file__.rsplit("/", 1)[0])
     uvicorn.run("peer_service:app", port=int(sys.argv[1]), workers=int(sys.argv[2]), loop="uvloop", http="httptools",
-                access_log=False, log_level="error")
+                timeout_keep_alive=3600, access_log=False, log_level="error")

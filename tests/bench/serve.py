@@ -19,6 +19,7 @@ import struct
 import sys
 import tempfile
 import time
+import traceback
 
 from _servers import Load, Missing, Nginx, cores, fastapi, posencd
 
@@ -30,6 +31,10 @@ MANY_STREAMS = ("--streams", "64", "--streams-per-ip", "0")  # replies of a mega
 
 def tell(name, ratio, ms=0.0):
     print(json.dumps({"name": name, "ms": float(f"{ms:.6g}"), "ratio": float(f"{ratio:.6g}")}), flush=True)
+
+
+def tell_points(name, points):
+    print(json.dumps({"name": name, "points": [[x, float(f"{y:.6g}")] for x, y in points]}), flush=True)
 
 
 def tell_missing(names, what):
@@ -68,6 +73,12 @@ def by_turns(loads, seconds=WINDOW_S, replies=0, rounds=ROUNDS):
 def median_ratio(measured, name="requests_per_s"):
     """Of the first load's figure over the second's."""
     return statistics.median(ours[name] / theirs[name] for ours, theirs in measured)
+
+
+def speed_ratio(measured, connections):
+    """A single connection's speed is that of its middle request: how often the system took the processor away for a
+    while, as it does where others want it, too, does not count."""
+    return median_ratio(measured) if connections > 1 else 1 / median_ratio(measured, "p50_us")
 
 
 def median(measured, name):
@@ -134,7 +145,7 @@ def peer_row(name, servers, bodies, connections):
             Load(BUILD, servers[1], connections, targets[1], path, kind) as theirs:
         measured = by_turns([ours, theirs], WINDOW_S / 2, 2 if connections == 1 else 2 * cores())
     suffix = "" if connections == 1 else f"_{connections}"
-    tell(f"{name}{suffix}/fastapi", median_ratio(measured), median(measured, "p50_us") / 1e3)
+    tell(f"{name}{suffix}/fastapi", speed_ratio(measured, connections), median(measured, "p50_us") / 1e3)
 
 
 def serve_peer():
@@ -239,6 +250,17 @@ def serve_connections():
                 tell(f"connections_{n}/64", median_ratio(by_turns([load, base_load], WINDOW_S / 2, n)))
 
 
+def serve_growth():
+    """Milliseconds to a tiny request, by connections that ask at once: the best of all rounds."""
+    sizes, rates = (1, 4, 16, 64, 256, 512), {}
+    with posencd(BUILD) as ours:
+        for _ in range(ROUNDS):
+            for n in sizes:
+                with Load(BUILD, ours, n, TINY) as load:
+                    rates.setdefault(n, []).append(load.window(WINDOW_S / 3, n)["requests_per_s"])
+    tell_points("tiny_get_by_connections", [(n, 1e3 / max(rates[n])) for n in sizes])
+
+
 def serve_workers():
     embeddings = [[((i * 31 + j * 17) % 257) / 256 for j in range(64)] for i in range(512)]
     entry = {"op": "attention", "encoding": {"type": "sinusoidal"}, "embeddings": embeddings, "heads": 8,
@@ -249,6 +271,7 @@ def serve_workers():
         measured = by_turns([two_load, one_load], WINDOW_S / 2, 2)
         best = [max(pair[i]["requests_per_s"] for pair in measured) for i in (0, 1)]
         tell("workers_2/1", best[0] / best[1], 1e3 / best[0])
+        tell_points("batch_by_workers", [(2 - i, 1e3 / best[i]) for i in (1, 0)])
 
 
 # ---- Streams --------------------------------------------------------------------------------------------------------
@@ -357,11 +380,43 @@ def serve_idle():
             sock.close()
 
 
+# ---- Memory ---------------------------------------------------------------------------------------------------------
+
+def grown_by(method, target, body=None, kind=None):
+    """Peak memory of a fresh daemon over that which has answered one tiny request, in MB."""
+    with posencd(BUILD) as ours:
+        request(ours, "GET", TINY)
+        before = ours.status_bytes("VmRSS")
+        request(ours, method, target, body, kind)
+        return (ours.status_bytes("VmHWM") - before) / 1e6
+
+
+def serve_memory():
+    """By the megabytes of numbers [n, 512] in a request; they are as many in its reply."""
+    rows = (64, 256, 1024, 4096)
+    points = {"memory_apply_npy": [], "memory_apply_json": [], "memory_encode_json": []}
+    for n in rows:
+        npy = npy_of(n, 512)
+        size = n * 512 * 4 / 1e6
+        text = json.dumps({"encoding": {"type": "sinusoidal"}, "embeddings": [[0.12345678] * 512] * n}).encode()
+        points["memory_apply_npy"].append((size, grown_by("POST", "/v1/apply?type=sinusoidal", npy, "application/x-npy")))
+        points["memory_apply_json"].append((size, grown_by("POST", "/v1/apply", text)))
+        points["memory_encode_json"].append((size, grown_by("GET", stream_of(n, "json"))))
+    for name, found in points.items():
+        tell_points(name, found)
+
+
 def main():
+    failed = False
     groups = {name[6:]: function for name, function in globals().items() if name.startswith("serve_")}
     for name in sys.argv[2:] or groups:
         print(f"serve: {name}", file=sys.stderr, flush=True)
-        groups[name]()
+        try:
+            groups[name]()
+        except Exception:  # the other groups still run; bench.py tells what is missing
+            traceback.print_exc()
+            failed = True
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":
