@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Softmax of a row, for float and for double, each for any processor and for AVX2, from one text
- * (softmax_row.h).
+ * Softmax of a row. For float and for double from one text (softmax_row.h), for double also compiled for AVX2; for float
+ * from another for AVX2 and AVX-512 (softmax_lanes.h), with the same bits.
  *
  * Both use exp(x) = 2^n * exp(r) with n = round(x / ln 2), so that |r| <= ln(2)/2. n*ln(2) is taken off in
  * two pieces: the first has so few bits that its product with n is exact. On the rest exp is 1 + r +
@@ -16,29 +16,66 @@
  */
 #include "kernels/softmax.h"
 
+#include "core/bits.h"
 #include "kernels/target.h"
 
 #include <math.h>
 #include <string.h>
+#if PE_AVX2
+#include <immintrin.h>
+#endif
 
-#define TARGETED(x) x##_plain
-#include "kernels/softmax_types.h"
-#undef TARGETED
+#define NAMED(x) x##_float
+#include "kernels/softmax_float.h"
+#include "kernels/softmax_row.h"
+
+#define NAMED(x) x##_double
+#include "kernels/softmax_double.h"
+#include "kernels/softmax_row.h"
 
 #if PE_AVX2
 #include "kernels/avx2_begin.h"
-#define TARGETED(x) x##_avx2
-#include "kernels/softmax_types.h"
-#undef TARGETED
+#define NAMED(x) x##_double_avx2
+#include "kernels/softmax_double.h"
+#include "kernels/softmax_row.h"
 #include "kernels/avx2_end.h"
+
+#include "kernels/softmax_float.h"
+
+/* Of halves of the lanes, which were added to each other: as in softmax_row.h. */
+static double total_of(double lane[LANES / 2]) {
+    for (size_t half = LANES / 4; half; half /= 2) {
+        for (size_t l = 0; l < half; l++) {
+            lane[l] += lane[l + half];
+        }
+    }
+    return lane[0];
+}
+
+#include "kernels/avx2_begin.h"
+#include "kernels/softmax_avx2.h"
+#include "kernels/avx2_end.h"
+
+#include "kernels/avx512_begin.h"
+#include "kernels/softmax_avx512.h"
+#include "kernels/avx512_end.h"
 #endif
 
-void pe_softmax_run(const struct pe_softmax *softmax, void *row) {
-    static void (*const run[][2])(const struct pe_softmax *, void *) = {
-        {softmax_float_plain, softmax_double_plain},
+static const struct {
+    void (*of_float)(const struct pe_softmax *softmax, void *row);
+    void (*of_double)(const struct pe_softmax *softmax, void *row);
+} kernels[PE_INSTRUCTIONS_COUNT] = {
+    [PE_INSTRUCTIONS_PLAIN] = {softmax_float, softmax_double},
 #if PE_AVX2
-        {softmax_float_avx2, softmax_double_avx2},
+    [PE_INSTRUCTIONS_AVX2] = {softmax_lanes_avx2, softmax_double_avx2},
+    [PE_INSTRUCTIONS_AVX512] = {softmax_lanes_avx512, softmax_double_avx2},
 #endif
-    };
-    run[pe_has_avx2()][softmax->dtype == PE_DTYPE_F64](softmax, row);
+};
+
+void pe_softmax_run(const struct pe_softmax *softmax, void *row) {
+    if (softmax->dtype == PE_DTYPE_F64) {
+        kernels[pe_instructions()].of_double(softmax, row);
+    } else {
+        kernels[pe_instructions()].of_float(softmax, row);
+    }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The text of softmax for one type and instruction set; softmax_types.h includes it and says what the names
+ * The text of softmax for one type and instruction set; softmax.c includes it and says what the names
  * mean.
  *
  * Sums and maxima go by LANES independent columns, which is a vector register or a few on any machine, so the
