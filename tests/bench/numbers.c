@@ -2,11 +2,12 @@
  *
  * Numbers as JSON text against the libraries people use for that: jansson, which reads the rest of our requests,
  * and simdjson (where it was installed when this was built; the fastest reader there is, but it needs the whole
- * text in memory first). The document is {"model": .., "embeddings": [[512] x 512], "scale": true} with the vectors
+ * text in memory first), and python's json. The document is {"model": .., "embeddings": [[512] x 512], "scale": true} with the vectors
  * of the sinusoidal encoding as shortest text, and ours is read in chunks as the network brings them. As in
  * kernels.c the two are measured in turn, and what counts is the median over rounds, of one thread's CPU time.
  */
 #include "bench/rounds.h"
+#include "bench/torch.h"
 #include "instructions.h"
 #include "numbers_simdjson.h"
 #include "posenc_fields.h"
@@ -32,6 +33,7 @@ struct state {
     size_t n, length; /* numbers and bytes of the document */
     size_t written;
     float *read;
+    struct torch torch;
 };
 
 /* ---- Writing ------------------------------------------------------------------------------------------- */
@@ -120,14 +122,17 @@ static const struct row {
     const char *name;
     void (*ours)(struct state *), (*theirs)(struct state *);
     enum pe_instructions limit; /* what ours may use */
+    const char *python;         /* what it is asked for, where theirs is NULL */
 } rows[] = {
-    {"json_write_each/jansson", write_each, write_jansson, PE_INSTRUCTIONS_PLAIN},
-    {"json_write_plain/jansson", write_batch, write_jansson, PE_INSTRUCTIONS_PLAIN},
-    {"json_write_avx512/jansson", write_batch, write_jansson, PE_INSTRUCTIONS_AVX512},
-    {"json_read_plain/jansson", read_lift, read_jansson, PE_INSTRUCTIONS_PLAIN},
-    {"json_read_sse/jansson", read_lift, read_jansson, PE_INSTRUCTIONS_AVX2},
-    {"json_read_plain/simdjson", read_lift, read_simdjson, PE_INSTRUCTIONS_PLAIN},
-    {"json_read_sse/simdjson", read_lift, read_simdjson, PE_INSTRUCTIONS_AVX2},
+    {"json_write_each/jansson", write_each, write_jansson, PE_INSTRUCTIONS_PLAIN, NULL},
+    {"json_write_plain/jansson", write_batch, write_jansson, PE_INSTRUCTIONS_PLAIN, NULL},
+    {"json_write_avx512/jansson", write_batch, write_jansson, PE_INSTRUCTIONS_AVX512, NULL},
+    {"json_read_plain/jansson", read_lift, read_jansson, PE_INSTRUCTIONS_PLAIN, NULL},
+    {"json_read_sse/jansson", read_lift, read_jansson, PE_INSTRUCTIONS_AVX2, NULL},
+    {"json_read_plain/simdjson", read_lift, read_simdjson, PE_INSTRUCTIONS_PLAIN, NULL},
+    {"json_read_sse/simdjson", read_lift, read_simdjson, PE_INSTRUCTIONS_AVX2, NULL},
+    {"json_write/python", write_batch, NULL, PE_INSTRUCTIONS_PLAIN, "json_write 512 512"},
+    {"json_read/python", read_lift, NULL, PE_INSTRUCTIONS_PLAIN, "json_read 512 512"},
 };
 
 /* What the one before has freed in small pieces, malloc puts together at the next large request: not within the
@@ -140,18 +145,33 @@ static double timed(void (*run)(struct state *), struct state *s) {
     return rounds_now() - start;
 }
 
+static double timed_theirs(const struct row *row, struct state *s) {
+    return row->theirs ? timed(row->theirs, s) : torch_ms(&s->torch, row->python);
+}
+
+/* What the row needs and this machine has not, or NULL. */
+static const char *missing(const struct row *row, const struct state *s) {
+    if (pe_instructions() < row->limit) {
+        return "such instructions";
+    }
+    if (row->theirs == read_simdjson && !*numbers_simdjson_version) {
+        return "simdjson";
+    }
+    return row->python && !s->torch.from ? "python3-torch" : NULL;
+}
+
 static void measure(const struct row *row, struct state *s) {
     double ours[ROUNDS], ratio[ROUNDS];
     instructions_limit(row->limit);
-    if (pe_instructions() < row->limit || (row->theirs == read_simdjson && !*numbers_simdjson_version)) {
-        rounds_missing(row->name, pe_instructions() < row->limit ? "such instructions" : "simdjson");
+    if (missing(row, s)) {
+        rounds_missing(row->name, missing(row, s));
         return;
     }
     timed(row->ours, s);
-    timed(row->theirs, s);
+    timed_theirs(row, s);
     for (int i = 0; i < ROUNDS; i++) {
         ours[i] = timed(row->ours, s);
-        ratio[i] = timed(row->theirs, s) / ours[i];
+        ratio[i] = timed_theirs(row, s) / ours[i];
     }
     rounds_print(row->name, rounds_median(ours, ROUNDS), rounds_median(ratio, ROUNDS));
 }
@@ -236,7 +256,7 @@ static int floats_make(struct pe_arena *arena, struct state *s, struct pe_error 
 
 int main(void) {
     struct pe_error err = {0};
-    struct state s = {0};
+    struct state s = {.torch = torch_begin()};
     struct pe_arena *arena = pe_arena_open((size_t)64 << 20, NULL, &err);
     if (!arena || floats_make(arena, &s, &err)) {
         fprintf(stderr, "%s: %s\n", err.path, err.text);
@@ -254,6 +274,7 @@ int main(void) {
     rounds_print("json_write_number_bytes", 0, (double)s.written / (T * D)); /* with its comma */
     document_make(&s, (size_t)8 * T);
     measure_memory(&s);
+    torch_end(&s.torch);
     free(s.text);
     free(s.read);
     free(s.document);

@@ -262,8 +262,8 @@ def serve_growth():
 
 
 def serve_workers():
-    embeddings = [[((i * 31 + j * 17) % 257) / 256 for j in range(64)] for i in range(512)]
-    entry = {"op": "attention", "encoding": {"type": "sinusoidal"}, "embeddings": embeddings, "heads": 8,
+    embeddings = [[((i * 31 + j * 17) % 257) / 256 for j in range(64)] for i in range(2048)]
+    entry = {"op": "attention", "encoding": {"type": "sinusoidal"}, "embeddings": embeddings, "heads": 2,
              "return": "output"}
     with body_file(json.dumps({"requests": [entry] * 8}).encode()) as path, posencd(BUILD, "--workers", "2") as two, \
             posencd(BUILD, "--workers", "1") as one, Load(BUILD, two, 1, "/v1/batch", path) as two_load, \

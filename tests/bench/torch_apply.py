@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""PyTorch's part of the benchmarks, which start it (torch.h): reads `rotate_half 1 4096 32 128` or `add 1 512 1024`
-from standard input, a line each, runs it once on one thread, and writes how many milliseconds that thread took.
+"""Python's part of the benchmarks, above all PyTorch's. They start it (torch.h); it reads `rotate_half 1 4096 32 128`
+or `add 1 512 1024` from standard input, a line each, runs it once on one thread, and writes how many milliseconds that
+thread took.
 
 glibc's malloc returns large blocks to the system and takes page faults for them anew, which can make PyTorch twenty
 times slower; it is told to keep them, and in huge pages, so that what is measured is PyTorch's.
 """
+import json
 import math
 import os
 import sys
@@ -72,6 +74,18 @@ def make_attention(heads, tokens, width):
     q, k = torch.rand(heads, tokens, width), torch.rand(heads, tokens, width)
     bias, root = torch.rand(heads, tokens, tokens), width ** 0.5
     return lambda: torch.softmax(q @ k.transpose(1, 2) / root + bias, dim=-1)
+
+
+def make_json_write(rows, columns):
+    vectors = tutorial(torch.arange(0, rows, dtype=torch.float).unsqueeze(1), columns)
+    return lambda: json.dumps(vectors.tolist())
+
+
+def make_json_read(rows, columns):
+    """Shortest text of float32, as ours is."""
+    vectors = tutorial(torch.arange(0, rows, dtype=torch.float).unsqueeze(1), columns).numpy()
+    text = '{"embeddings":[' + ','.join('[' + ','.join(map(str, row)) + ']' for row in vectors) + ']}'
+    return lambda: numpy.array(json.loads(text)['embeddings'], dtype=numpy.float32)
 
 
 def main():
