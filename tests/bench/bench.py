@@ -44,7 +44,6 @@ def run_part(name, command):
     lines = [json.loads(line) for line in done.stdout.splitlines() if line]
     if done.returncode != 0:
         print(f"bench: {name} ended with {done.returncode}", file=sys.stderr)
-        lines.append({"name": name, "missing": f"the rest: exit code {done.returncode}"})
     return [dict(line, part=name) for line in lines]
 
 
@@ -75,6 +74,9 @@ class Row:
 
     def falls_below(self):
         return self.floor is not None and self.ratio is not None and not self.within(self.floor)
+
+    def is_lost(self):
+        return self.ratio is None and "missing" not in self.line
 
     def sign(self):
         return "<=" if self.at_most else ">="
@@ -130,11 +132,14 @@ def show(head, rows, lines):
 
 
 def fallen(rows):
-    """Says which rows are below their floors; how many."""
+    """Says which rows are below their floors, or were not measured though nothing is missing for them; how many."""
     below = [row for row in rows if row.falls_below()]
     for row in below:
         print(f"below its floor: {row.name} is {row.ratio:.4g}, floor {row.sign()} {row.floor:g}")
-    return len(below)
+    lost = [row for row in rows if row.is_lost()]
+    for row in lost:
+        print(f"not measured: {row.name}")
+    return len(below) + len(lost)
 
 
 def record_floors(bars, rows):

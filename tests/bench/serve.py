@@ -168,17 +168,21 @@ MEGABYTE = "/v1/encode?type=sinusoidal&d_model=512&positions=0:512&format=npy"
 
 
 def serve_tiny():
+    names = ["tiny_get/nginx", "tiny_get_p99/nginx_time", "tiny_get_cpu/nginx_time", "tiny_get/nginx_tuned"]
     with posencd(BUILD) as ours:
         try:
-            with Nginx({"tiny.json": request(ours, "GET", TINY)}) as nginx, \
-                    Load(BUILD, ours, 32, TINY) as load, Load(BUILD, nginx, 32, "/tiny.json") as nginx_load:
-                measured = by_turns([load, nginx_load])
-                tell("tiny_get/nginx", median_ratio(measured), median(measured, "p50_us") / 1e3)
-                tell("tiny_get_p99/nginx_time", median_ratio(measured, "p99_us"), median(measured, "p99_us") / 1e3)
-                cpu = [statistics.fmean(pair[i]["cpu_us"] for pair in measured) for i in (0, 1)]
-                tell("tiny_get_cpu/nginx_time", cpu[0] / cpu[1], cpu[0] / 1e3)
+            with Nginx({"tiny.json": request(ours, "GET", TINY)}) as nginx, Load(BUILD, ours, 32, TINY) as load:
+                with Load(BUILD, nginx, 32, "/tiny.json") as nginx_load:
+                    measured = by_turns([load, nginx_load])
+                with Load(BUILD, nginx, 32, "/kept/tiny.json") as nginx_load:
+                    tuned = by_turns([load, nginx_load])
         except Missing as what:
-            tell_missing(["tiny_get/nginx", "tiny_get_p99/nginx_time", "tiny_get_cpu/nginx_time"], what)
+            tell_missing(names, what)
+            return
+    cpu = [statistics.fmean(pair[i]["cpu_us"] for pair in measured) for i in (0, 1)]
+    ratios = (median_ratio(measured), median_ratio(measured, "p99_us"), cpu[0] / cpu[1], median_ratio(tuned))
+    for name, ratio in zip(names, ratios):
+        tell(name, ratio, cpu[0] / 1e3 if "cpu" in name else median(measured, "p50_us") / 1e3)
 
 
 def serve_megabyte():
@@ -217,24 +221,24 @@ def body_file(data):
         yield file.name
 
 
-@contextlib.contextmanager
-def heavy_load(server, connections, wanted_us=20000):
-    """Clients whose requests take as much work as wanted, or a little more."""
-    target = "/v1/attention?type=sinusoidal&heads=8&return=output&format=npy"
-    for tokens in (256, 384, 512, 640, 768, 1024, 1536, 2048):
-        with body_file(npy_of(tokens, 256)) as path:
-            with Load(BUILD, server, 1, target, path, "application/x-npy") as load:
-                load.window(0.1, 2)
-                each = load.window(0.2, 5)["cpu_us"]
-            if each >= wanted_us or tokens == 2048:
-                print(f"serve: {tokens} tokens take {each / 1e3:.1f} ms", file=sys.stderr)
-                with Load(BUILD, server, connections, target, path, "application/x-npy") as load:
-                    yield load
-                return
+HEAVY = "/v1/attention?type=sinusoidal&heads=8&return=output&format=npy"
+
+
+def heavy_body(server, wanted_us=20000):
+    """One whose request takes so much work: that grows nearly with the square of tokens."""
+    tokens = 512
+    for _ in range(2):
+        with body_file(npy_of(tokens, 256)) as path, Load(BUILD, server, 1, HEAVY, path, "application/x-npy") as load:
+            load.window(0.1, 3)
+            each = load.window(0.2, 10)["cpu_us"]
+        tokens = max(64, round(tokens * (wanted_us / each) ** 0.5)) if each else tokens
+    print(f"serve: {tokens} tokens are some {wanted_us / 1e3:g} ms of work", file=sys.stderr)
+    return npy_of(tokens, 256)
 
 
 def serve_beside():
-    with posencd(BUILD) as ours, heavy_load(ours, 4) as heavy, Load(BUILD, ours, 4, TINY) as tiny:
+    with posencd(BUILD) as ours, body_file(heavy_body(ours)) as path, \
+            Load(BUILD, ours, 4, HEAVY, path, "application/x-npy") as heavy, Load(BUILD, ours, 4, TINY) as tiny:
         heavy.begin(ROUNDS * 0.5)
         measured = [[tiny.window(0.5)] for _ in range(ROUNDS)]
         beside = heavy.figures()
