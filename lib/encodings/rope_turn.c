@@ -141,7 +141,7 @@ static void waves_open(struct rope_plan *plan) {
     if (plan->is_fast) {
         pe_wave64_open(&plan->wave64, (char *)plan + at, plan->turns, plan->n_pairs);
         pe_wave_open(&plan->wave, (char *)plan + at + pe_wave64_bytes(plan->n_pairs), plan->turns,
-                     plan->n_pairs, 0);
+                     plan->n_pairs, 0, false);
     }
 }
 

@@ -177,7 +177,8 @@ static int make_plan(struct pe_plan_view *view, struct pe_error *err) {
     pe_ladder_fill(plan->turns, plan->n_first, ladder.base, ladder.num, ladder.den);
     void *tables = (char *)plan + tables_at(plan->n_first);
     if (is_exact(view)) {
-        pe_wave_open(&plan->wave, tables, plan->turns, plan->n_first, whole(params->position_scale));
+        pe_wave_open(&plan->wave, tables, plan->turns, plan->n_first, whole(params->position_scale),
+                     plan->step == 2);
         return PE_OK;
     }
     float *rates = tables;

@@ -7,12 +7,11 @@
 
 enum pe_instructions pe_instructions(void) {
 #if PE_AVX2
-    if (!__builtin_cpu_supports("avx2")) {
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
         return PE_INSTRUCTIONS_PLAIN;
     }
     bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                  __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                  __builtin_cpu_supports("fma");
+                  __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
     return avx512 ? PE_INSTRUCTIONS_AVX512 : PE_INSTRUCTIONS_AVX2;
 #else
     return PE_INSTRUCTIONS_PLAIN;

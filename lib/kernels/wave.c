@@ -3,26 +3,28 @@
  * Sines and cosines of x * omega for many x, correctly rounded to float32 at the speed of memory.
  *
  * A phase is the fraction of a turn in 64 bits, by integer products as in core/phase.c: whole turns drop out,
- * however large x is. A polynomial in double makes sine and cosine of it (`row`). Where rows follow in equal
- * steps that is done once in 64 rows, at an anchor a in the middle of eight rows; they are a + b and a - b for b
- * of 1/2, 3/2, 5/2 and 7/2 steps, and
+ * however large x is. A polynomial in double makes sine and cosine of it (`row`). Where rows follow in equal steps
+ * that is done once in 64 rows, at an angle a in their middle. From there to either side
  *
  *     sin(a + b) = sin a cos b + cos a sin b          cos(a + b) = cos a cos b - sin a sin b
  *     sin(a - b) = sin a cos b - cos a sin b          cos(a - b) = cos a cos b + sin a sin b
  *
- * so that four products and four sums make four values (`block`). Then the anchor is turned on by 8 steps.
+ * so that for each column two products, a sum and a difference make two values. By b of 4, 12, 20 and 28 steps that
+ * goes to the middles of eight blocks of eight rows (`middles`), and from these by 1/2, 3/2, 5/2 and 7/2 to the rows
+ * (`block`). Where columns are pairs of neighbours they are so in registers, too: nothing has to be interleaved.
  *
  * Rounding is decided as in core/phase.c, after Ziv. The sharp test: v is within a bound of the true value, so
  * when v - bound and v + bound round to the same float, the true value does, too, as rounding is monotonic. Groups
  * where they do not are computed again by `row`, whose bound is smaller, and then by pe_phase_row. So the bits are
  * those of pe_phase_row on every instruction set, in every order of rows, and whether the compiler fuses or not.
  *
- * The cheap test saves the second rounding. In units of its last place, v of magnitude 2^-11 or more is within
- * 2^16 of the true value if the bound is 2^-47. It is lifted: made larger by 1.125 * 2^-36 of itself, which is
- * 1.125 to 2.25 of 2^16 units. So in magnitude it is beyond the true value, by 0.125 to 3.25 of 2^16 units. If the
- * two round differently there is a tie between them, less than that below the lifted value; and floats are the
- * doubles without their lower 29 bits, ties where these are 2^28. What is so near, or smaller than 2^-11, takes the
- * sharp test: one value in 1,500. The sharp test leaves one in some 600,000.
+ * The cheap test saves the second rounding. In units of its last place, v of magnitude 2^-12 or more is within
+ * 1.25 * 2^15 of the true value if the bound is 1.25 * 2^-49. It is raised: made larger by 1.375 * 2^-37 of itself,
+ * which is 1.375 to 2.75 of 2^15 units. So in magnitude it is beyond the true value, by less than 4 of 2^15 units. If
+ * the two round differently there is a tie between them, less than 2^17 units below the raised value; and floats are
+ * the doubles without their lower 29 bits, ties where these are 2^28. What is so near, or smaller than 2^-12, takes the
+ * sharp test: one value in 2,500. The sharp test leaves one in a million. For rows the bound is 2^-47, and
+ * magnitudes from 2^-11 on, lifts and units are larger in the same way.
  *
  * The bounds, absolute; a double of magnitude up to 1 is rounded by at most 2^-54. 8 of 2^-64 turns that t, x and
  * products may lack, and the square of the ten bits that are brought in by one term, count for nothing.
@@ -32,15 +34,15 @@
  *     cosine     the sum with 1, the one with the last bits: 2 * 2^-54; of what is subtracted, at most 0.29, its
  *                product 2^-55, the coefficient's sum 2^-55, z 2^-54.8; polynomial 2^-55.9             2^-52.0
  *     ROW        one of them, and 2^-53 for adding the bound                                    below 2^-51.4
- *     BLOCK      as vectors (cos, sin): an anchor and a turning are off by sqrt(2) * 2^-52 = 2^-51.5; a turn
- *                adds its turning's error and two products and a sum, 3 * 2^-54 per component, 2^-51.9 as a
- *                vector: 2^-50.7 in all (less when fused); lengths stay below 1 + 2^-47, which changes nothing of
- *                this. Seven turns on and one aside: 2^-51.5 + 8 * 2^-50.7 = 2^-47.6; lifting or adding
- *                the bound rounds once more                                                    below 2^-47.5
+ *     BLOCK      in units of 2^-54, as vectors (cos, sin): a in the middle and a turning are off by
+ *                sqrt(2) * 2^-52: 5.7; a turn adds its turning's error, and two products and a sum, 3 in each
+ *                component or, as raised values may be a little above 1, where all is doubled, 5 in one: 10.7. So two
+ *                turns are off by 5.7 + 2 * 10.7 = 27.1; raising, lowering, and adding the bound by 2 each
+ *                                                                                  33.1, and the bound is 40
  *     rough      polynomials of 2^-49 and 2^-53.1, the phase to 2^-55 turns (2^-52.4), and roundings as above:
  *                                                                                              below 2^-48.6
  *
- * WAVE_SLACK_ROW is 2^-50, WAVE_SLACK_BLOCK 2^-47, and the cheap test is made for 2^-47.
+ * WAVE_SLACK_ROW is 2^-50, WAVE_SLACK_BLOCK 1.25 * 2^-49, and the cheap test of rows is made for 2^-47.
  */
 #include "kernels/wave_types.h"
 
@@ -51,8 +53,8 @@
 #include <immintrin.h>
 #endif
 
-#define SPAN  64 /* rows between anchors that are computed, see BLOCK */
-#define BLOCK 8  /* rows */
+#define BLOCK WAVE_BLOCK
+#define SPAN  (BLOCK * WAVE_BLOCKS)
 
 static PE_INLINE uint32_t float_bits(float v) {
     uint32_t bits;
@@ -82,17 +84,52 @@ struct target {
     }                                                                                                        \
     return kernel(__VA_ARGS__, (struct target){out->cos, 1, 2, out->stride, true});
 
+/* Where rows of a block begin, of either half of a group's columns. */
+struct place {
+    float *half[2];
+    ptrdiff_t row; /* numbers */
+    bool pairs;
+};
+
+static PE_INLINE void place_put(const struct place *to, ptrdiff_t row, size_t g,
+                                const float v[PE_WAVE_COLUMNS]) {
+    const size_t at = g * (to->pairs ? PE_WAVE_COLUMNS : PE_WAVE_LANES), half = PE_WAVE_LANES * sizeof(float);
+    memcpy(to->half[0] + row * to->row + at, v, half);
+    memcpy(to->half[1] + row * to->row + at, v + PE_WAVE_LANES, half);
+}
+
+/* With pairs, or without, as a constant. */
+#define BY_PLACE(kernel)                                                                                     \
+    const ptrdiff_t row = (ptrdiff_t)out->stride;                                                            \
+    if (out->step == 1) {                                                                                    \
+        return kernel(steps, n, anchors, &(struct place){{out->sin, out->cos}, row, false});                 \
+    }                                                                                                        \
+    const bool swap = out->cos < out->sin;                                                                   \
+    float *const at = swap ? out->cos + 7 * row : out->sin;                                                  \
+    return kernel(steps, n, anchors, &(struct place){{at, at + PE_WAVE_LANES}, swap ? -row : row, true});
+
+#define EACH_COLUMN(j) for (size_t j = 0; j < PE_WAVE_COLUMNS; j++)
+
 #define TARGETED(x) x##_plain
 #include "kernels/wave_rows.h"
 #undef TARGETED
 
-static uint32_t block_plain(const struct pe_wave_step *steps, size_t n, struct wave_anchor *anchors,
+static PE_INLINE uint32_t block_of_plain(const struct pe_wave_step *steps, size_t n,
+                                         const struct wave_anchor *anchors, const struct place *to) {
+    uint32_t bad = 0;
+    for (size_t g = 0; g < n; g++) {
+        bad |= (uint32_t)group_of_plain(&steps[g], &anchors[g], to, g) << g;
+    }
+    return bad;
+}
+
+static uint32_t block_plain(const struct pe_wave_step *steps, size_t n, const struct wave_anchor *anchors,
                             const struct pe_wave_out *out) {
-    BY_TARGET(block_of_plain, steps, n, anchors)
+    BY_PLACE(block_of_plain)
 }
 
 #if PE_AVX2
-#include "kernels/avx2_begin.h"
+#include "kernels/fma_begin.h"
 #define TARGETED(x) x##_avx2
 #include "kernels/wave_rows.h"
 #undef TARGETED
@@ -101,9 +138,11 @@ static uint32_t block_plain(const struct pe_wave_step *steps, size_t n, struct w
 #endif
 
 static const struct wave_kernel *const kernels[PE_INSTRUCTIONS_COUNT] = {
-    [PE_INSTRUCTIONS_PLAIN] = &(const struct wave_kernel){anchors_plain, row_plain, block_plain, NULL},
+    [PE_INSTRUCTIONS_PLAIN] =
+        &(const struct wave_kernel){angles_plain, row_plain, middles_plain, block_plain, NULL},
 #if PE_AVX2
-    [PE_INSTRUCTIONS_AVX2] = &(const struct wave_kernel){anchors_avx2, row_avx2, block_avx2, NULL},
+    [PE_INSTRUCTIONS_AVX2] =
+        &(const struct wave_kernel){angles_avx2, row_avx2, middles_avx2, block_avx2, NULL},
     [PE_INSTRUCTIONS_AVX512] = &pe_wave_avx512,
 #endif
 };
@@ -115,7 +154,7 @@ static size_t groups_of(size_t n) {
 }
 
 size_t pe_wave_bytes(size_t n) {
-    return groups_of(n) * (sizeof(struct pe_wave_turns) + sizeof(struct pe_wave_step));
+    return groups_of(n) * (sizeof(struct pe_wave_turns) + 2 * sizeof(struct pe_wave_step));
 }
 
 /* The number twice/2, which is a whole one or in the middle of two. */
@@ -124,23 +163,33 @@ static struct wave_x x_of_half(int64_t twice) {
     return (struct wave_x){.whole = magnitude >> 1, .fraction = magnitude << 63, .negative = twice < 0};
 }
 
+/* A turning for the columns of a group. */
+static void step_put(struct pe_wave_step *step, int k, const struct wave_angle *angle, bool pairs) {
+    for (size_t l = 0; l < PE_WAVE_LANES; l++) {
+        const size_t sine = pairs ? 2 * l : l, cosine = pairs ? 2 * l + 1 : PE_WAVE_LANES + l;
+        step->cos[k][sine] = step->cos[k][cosine] = angle->cos[l];
+        step->sin[k][sine] = angle->sin[l];
+        step->sin[k][cosine] = -angle->sin[l];
+    }
+}
+
+/* unit: half of the least of them, which are 1, 3, 5 and 7 of these. */
 static void steps_fill(const struct wave_kernel *kernel, const struct pe_wave_turns *turns, size_t n,
-                       int64_t step, struct pe_wave_step *steps) {
-    static const int64_t twice[PE_WAVE_TURNINGS] = {1, 3, 5, 7, 2 * (int64_t)BLOCK};
-    struct wave_anchor angle;
+                       int64_t unit, bool pairs, struct pe_wave_step *steps) {
+    struct wave_angle angle;
     for (int k = 0; k < PE_WAVE_TURNINGS; k++) {
-        struct wave_x x = x_of_half(twice[k] * step);
+        struct wave_x x = x_of_half((2 * k + 1) * unit);
         for (size_t g = 0; g < n; g++) {
-            kernel->anchors(turns + g, 1, &x, &angle);
-            memcpy(steps[g].cos[k], angle.cos, sizeof angle.cos);
-            memcpy(steps[g].sin[k], angle.sin, sizeof angle.sin);
+            kernel->angles(turns + g, 1, &x, &angle);
+            step_put(&steps[g], k, &angle, pairs);
         }
     }
 }
 
-void pe_wave_open(struct pe_wave *wave, void *memory, const struct pe_turn *turns, size_t n, int64_t step) {
+void pe_wave_open(struct pe_wave *wave, void *memory, const struct pe_turn *turns, size_t n, int64_t step,
+                  bool pairs) {
     size_t groups = groups_of(n);
-    *wave = (struct pe_wave){.exact = turns, .n = n, .step = step, .turns = memory};
+    *wave = (struct pe_wave){.exact = turns, .n = n, .step = step, .pairs = pairs, .turns = memory};
     wave->instructions = pe_instructions();
     for (size_t i = 0; i < groups * PE_WAVE_LANES; i++) {
         /* behind the last pair it again: at a phase of 0 rows would never be decided */
@@ -148,9 +197,11 @@ void pe_wave_open(struct pe_wave *wave, void *memory, const struct pe_turn *turn
         wave->turns[i / PE_WAVE_LANES].high[i % PE_WAVE_LANES] = fraction[3];
         wave->turns[i / PE_WAVE_LANES].low[i % PE_WAVE_LANES] = fraction[2];
     }
-    if (step != 0) {
+    if (step) {
         wave->steps = (struct pe_wave_step *)(void *)(wave->turns + groups);
-        steps_fill(kernels[wave->instructions], wave->turns, groups, step, wave->steps);
+        wave->leaps = wave->steps + groups;
+        steps_fill(kernels[wave->instructions], wave->turns, groups, step, pairs, wave->steps);
+        steps_fill(kernels[wave->instructions], wave->turns, groups, BLOCK * step, pairs, wave->leaps);
     }
 }
 
@@ -165,6 +216,7 @@ struct pe_wave pe_wave_part(const struct pe_wave *wave, size_t first, size_t n) 
     part.exact += first;
     part.turns += first / PE_WAVE_LANES;
     part.steps += wave->steps ? first / PE_WAVE_LANES : 0;
+    part.leaps += wave->leaps ? first / PE_WAVE_LANES : 0;
     part.n = n;
     return part;
 }
@@ -239,30 +291,42 @@ static void block_again(const struct chunk *chunk, int64_t x, int64_t step, uint
     }
 }
 
+/* A block at `at`, of whose middles are known. */
+static void chunk_block(const struct chunk *chunk, const struct pe_wave_step *steps,
+                        const struct wave_anchor *middle, int64_t at, int64_t step,
+                        const struct pe_wave_out *out) {
+    uint32_t bad = chunk->kernel->block(steps, chunk->n, middle, out);
+    if (bad) {
+        block_again(chunk, at, step, bad, out);
+    }
+}
+
 /* Rows x, x + step ..., at least eight, of some groups; the last eight may come twice, with the same bits. */
 static void chunk_run(const struct chunk *chunk, int64_t x, int64_t step, size_t n) {
     const struct pe_wave *wave = chunk->wave;
-    struct pe_wave_step made[WAVE_GROUPS];
-    struct wave_anchor anchors[WAVE_GROUPS];
-    const struct pe_wave_step *steps = made;
-    if (wave->steps && wave->step == step) {
+    const struct pe_wave_turns *turns = wave->turns + chunk->first;
+    const struct wave_order order = wave_order_of(&chunk->out);
+    struct pe_wave_step made[2][WAVE_GROUPS];
+    struct wave_anchor middles[WAVE_BLOCKS][WAVE_GROUPS];
+    const struct pe_wave_step *steps = made[0], *leaps = made[1];
+    if (wave->steps && wave->step == step && wave->pairs == order.pairs) {
         steps = wave->steps + chunk->first;
+        leaps = wave->leaps + chunk->first;
     } else {
-        steps_fill(chunk->kernel, wave->turns + chunk->first, chunk->n, step, made);
+        steps_fill(chunk->kernel, turns, chunk->n, step, order.pairs, made[0]);
+        steps_fill(chunk->kernel, turns, chunk->n, BLOCK * step, order.pairs, made[1]);
     }
     for (size_t done = 0; done < n; done += BLOCK) {
         bool last = n - done < BLOCK;
         done = last ? n - BLOCK : done;
         int64_t at = x + (int64_t)done * step;
         struct pe_wave_out out = out_at(&chunk->out, 0, done);
-        if (last || done % SPAN == 0) {
-            struct wave_x middle = x_of_half(2 * at + (BLOCK - 1) * step);
-            chunk->kernel->anchors(wave->turns + chunk->first, chunk->n, &middle, anchors);
+        size_t block = last ? 0 : done / BLOCK % WAVE_BLOCKS;
+        if (block == 0) {
+            struct wave_x middle = x_of_half(2 * at + ((last ? BLOCK : SPAN) - 1) * step);
+            chunk->kernel->middles(turns, last ? NULL : leaps, chunk->n, &middle, order, middles);
         }
-        uint32_t bad = chunk->kernel->block(steps, chunk->n, anchors, &out);
-        if (bad) {
-            block_again(chunk, at, step, bad, &out);
-        }
+        chunk_block(chunk, steps, middles[block], at, step, &out);
     }
 }
 

@@ -16,26 +16,32 @@ struct pe_wave_turns {
     uint64_t high[PE_WAVE_LANES], low[PE_WAVE_LANES];
 };
 
-/* By which angles a block of eight rows goes from its middle: 1/2, 3/2, 5/2 and 7/2 steps; and 8 steps. */
-#define PE_WAVE_TURNINGS 5
+/* By which four angles rows move from the middle of eight: 1/2, 3/2, 5/2 and 7/2 steps, or from the middle of 64 to
+ * those of eight: 4, 12, 20 and 28. Once for each of a group's columns, in one of two orders: sines before cosines, or
+ * in pairs. Where a column holds cosines `sin` has the opposite sign. */
+#define PE_WAVE_TURNINGS 4
+#define PE_WAVE_COLUMNS  (2 * PE_WAVE_LANES)
 struct pe_wave_step {
-    double cos[PE_WAVE_TURNINGS][PE_WAVE_LANES], sin[PE_WAVE_TURNINGS][PE_WAVE_LANES];
+    double cos[PE_WAVE_TURNINGS][PE_WAVE_COLUMNS], sin[PE_WAVE_TURNINGS][PE_WAVE_COLUMNS];
 };
 
 /* The frequencies of an encoding, prepared once. */
 struct pe_wave {
     const struct pe_turn *exact; /* [n] */
     size_t n;
-    int64_t step;                /* between rows, that `steps` is for */
-    struct pe_wave_turns *turns; /* [groups] */
-    struct pe_wave_step *steps;  /* [groups]; or NULL */
+    int64_t step;                       /* between rows, that `steps` is for */
+    bool pairs;                         /* their order */
+    struct pe_wave_turns *turns;        /* [groups] */
+    struct pe_wave_step *steps, *leaps; /* [groups] of either kind; or NULL */
     enum pe_instructions instructions;
 };
 
 /* Memory for the tables of n pairs, 64-byte aligned. */
 size_t pe_wave_bytes(size_t n);
-/* Fills them. Every turn must be below 1. step: in which whole steps of x rows will mostly follow; 0: none. */
-void pe_wave_open(struct pe_wave *wave, void *memory, const struct pe_turn *turns, size_t n, int64_t step);
+/* Fills them. Every turn must be below 1. step: in which whole steps of x rows will mostly follow; 0: none. pairs:
+ * whether sines and cosines will mostly be neighbours. */
+void pe_wave_open(struct pe_wave *wave, void *memory, const struct pe_turn *turns, size_t n, int64_t step,
+                  bool pairs);
 
 /* A rough cost of a value of single rows; of rows in equal steps it is a third. */
 double pe_wave_value_ns(const struct pe_wave *wave);

@@ -115,8 +115,8 @@ static PE_INLINE struct angles fine(const struct pe_wave_turns *turns, const str
     return unfold(_mm512_fmadd_pd(c, rest, s), _mm512_fnmadd_pd(s, rest, c), p);
 }
 
-static void anchors(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
-                    struct wave_anchor *out) {
+static void angles(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
+                   struct wave_angle *out) {
     for (size_t g = 0; g < n; g++) {
         struct angles a = fine(&turns[g], x);
         _mm512_storeu_pd(out[g].cos, a.cos);
@@ -126,21 +126,18 @@ static void anchors(const struct pe_wave_turns *turns, size_t n, const struct wa
 
 /* Where sines and cosines go, in bytes from row to row and group to group. */
 struct target {
-    bool halves, far;
+    bool halves;
     __m512i order;   /* of sixteen numbers, sines first, in memory */
     char *sin, *cos; /* unless halves the first kind is at `sin` */
-    size_t row;
 };
 
-static PE_INLINE struct target target_of(const struct pe_wave_out *out, bool halves, bool far) {
+static PE_INLINE struct target target_of(const struct pe_wave_out *out, bool halves) {
     const __m512i order = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     bool swap = !halves && out->cos < out->sin;
     return (struct target){.halves = halves,
-                           .far = far,
                            .order = _mm512_xor_si512(order, _mm512_set1_epi32(swap ? 16 : 0)),
                            .sin = (char *)(swap ? out->cos : out->sin),
-                           .cos = (char *)out->cos,
-                           .row = out->stride * sizeof(float)};
+                           .cos = (char *)out->cos};
 }
 
 static PE_INLINE void put(const struct target *to, size_t at, __m256 s, __m256 c) {
@@ -148,14 +145,9 @@ static PE_INLINE void put(const struct target *to, size_t at, __m256 s, __m256 c
     if (to->halves) {
         _mm256_storeu_ps(sin, s);
         _mm256_storeu_ps((float *)(void *)(to->cos + at), c);
-        return;
-    }
-    const __m512 both =
-        _mm512_permutex2var_ps(_mm512_castps256_ps512(s), to->order, _mm512_castps256_ps512(c));
-    if (to->far) {
-        _mm512_stream_ps(sin, both);
     } else {
-        _mm512_storeu_ps(sin, both);
+        _mm512_storeu_ps(
+            sin, _mm512_permutex2var_ps(_mm512_castps256_ps512(s), to->order, _mm512_castps256_ps512(c)));
     }
 }
 
@@ -187,24 +179,20 @@ static PE_INLINE __m256i differing(__m256i differ, __m512d v, __m512d slack) {
     return _mm256_ternarylogic_epi32(differ, _mm256_castps_si256(up), _mm256_castps_si256(down), 0xf6);
 }
 
-static PE_INLINE __m256i put_sharp(const struct target *to, size_t at, __m256i differ, double slack,
-                                   __m512d s, __m512d c) {
-    put(to, at, _mm512_cvtpd_ps(s), _mm512_cvtpd_ps(c));
-    return differing(differing(differ, s, _mm512_set1_pd(slack)), c, _mm512_set1_pd(slack));
-}
-
 /* ---- Rows ---------------------------------------------------------------------------------------------- */
 
 static bool row_again(const struct pe_wave_turns *turns, const struct wave_x *x, const struct target *to,
                       size_t at) {
     const struct angles a = fine(turns, x);
-    const __m256i differ = put_sharp(to, at, _mm256_setzero_si256(), WAVE_SLACK_ROW, a.sin, a.cos);
+    const __m512d slack = _mm512_set1_pd(WAVE_SLACK_ROW);
+    put(to, at, _mm512_cvtpd_ps(a.sin), _mm512_cvtpd_ps(a.cos));
+    const __m256i differ = differing(differing(_mm256_setzero_si256(), a.sin, slack), a.cos, slack);
     return !_mm256_testz_si256(differ, differ);
 }
 
 static PE_INLINE uint32_t row_of(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
                                  const struct pe_wave_out *out, bool halves) {
-    const struct target to = target_of(out, halves, false);
+    const struct target to = target_of(out, halves);
     const size_t group = halves ? 32 : 64;
     uint32_t bad = 0;
     size_t g = 0;
@@ -231,74 +219,156 @@ static uint32_t row(const struct pe_wave_turns *turns, size_t n, const struct wa
     return out->step == 1 ? row_of(turns, n, x, out, true) : row_of(turns, n, x, out, false);
 }
 
+/* ---- Middles of blocks --------------------------------------------------------------------------------- */
+
+/* Sixteen columns, and their partners. */
+struct columns {
+    __m512d v[2], w[2];
+};
+
+static PE_INLINE struct columns partnered(__m512d first, __m512d second, bool pairs) {
+    return (struct columns){
+        {first, second},
+        {pairs ? _mm512_permute_pd(first, 0x55) : second, pairs ? _mm512_permute_pd(second, 0x55) : first}};
+}
+
+static PE_INLINE struct columns arranged(struct angles a, struct wave_order order) {
+    const __m512d raise = _mm512_set1_pd(WAVE_RAISE);
+    const __m512d s = _mm512_mul_pd(a.sin, raise), c = _mm512_mul_pd(a.cos, raise);
+    const __m512i flip = _mm512_set1_epi64(order.swap ? 8 : 0);
+    const __m512i low = _mm512_xor_si512(_mm512_setr_epi64(0, 8, 1, 9, 2, 10, 3, 11), flip);
+    const __m512i high = _mm512_xor_si512(_mm512_setr_epi64(4, 12, 5, 13, 6, 14, 7, 15), flip);
+    return order.pairs
+               ? partnered(_mm512_permutex2var_pd(s, low, c), _mm512_permutex2var_pd(s, high, c), true)
+               : partnered(s, c, false);
+}
+
+/* Eight columns turned by an angle, both ways. */
+struct turned {
+    __m512d lower, upper;
+};
+
+static PE_INLINE struct turned turn(const struct columns *a, size_t half, const double *cos,
+                                    const double *sin) {
+    const __m512d cb = _mm512_loadu_pd(cos + 8 * half), sb = _mm512_loadu_pd(sin + 8 * half);
+    const __m512d p = _mm512_mul_pd(a->v[half], cb);
+    return (struct turned){_mm512_fnmadd_pd(a->w[half], sb, p), _mm512_fmadd_pd(a->w[half], sb, p)};
+}
+
+static void middles(const struct pe_wave_turns *turns, const struct pe_wave_step *leaps, size_t n,
+                    const struct wave_x *x, struct wave_order order, struct wave_anchor (*out)[WAVE_GROUPS]) {
+    for (size_t g = 0; g < n; g++) {
+        const struct columns a = arranged(fine(&turns[g], x), order);
+        for (size_t half = 0; half < 2; half++) {
+            if (!leaps) {
+                _mm512_storeu_pd(out[0][g].column + 8 * half, a.v[half]);
+                continue;
+            }
+            for (size_t k = 0; k < 4; k++) {
+                const struct turned t = turn(&a, half, leaps[g].cos[k], leaps[g].sin[k]);
+                _mm512_storeu_pd(out[order.swap ? 4 + k : 3 - k][g].column + 8 * half, t.lower);
+                _mm512_storeu_pd(out[order.swap ? 3 - k : 4 + k][g].column + 8 * half, t.upper);
+            }
+        }
+    }
+}
+
 /* ---- Blocks -------------------------------------------------------------------------------------------- */
 
-/* Those rows of a block of which `least` tells, two for each of four. */
+/* Where rows of a block begin, of either half of a group's columns, and how to write. */
+struct place {
+    char *half[2];
+    ptrdiff_t row; /* bytes */
+    bool pairs, far;
+};
+
+static PE_INLINE void place_put(const struct place *to, ptrdiff_t row, size_t half, size_t g, __m512d v) {
+    float *at = (float *)(void *)(to->half[half] + row * to->row + (ptrdiff_t)(g * (to->pairs ? 64 : 32)));
+    if (to->far) {
+        _mm256_stream_ps(at, _mm512_cvtpd_ps(v));
+    } else {
+        _mm256_storeu_ps(at, _mm512_cvtpd_ps(v));
+    }
+}
+
+/* Of sixteen doubles those words that tell distances above a tie, and magnitudes. */
+static PE_INLINE __m512i seen_words(__m512d a, __m512d b) {
+    const __m512i words = _mm512_set_epi16(63, 61, 59, 57, 55, 53, 51, 49, 47, 45, 43, 41, 39, 37, 35, 33, 31,
+                                           29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+    const __m512i both = _mm512_permutex2var_epi16(_mm512_castpd_si512(a), words, _mm512_castpd_si512(b));
+    /* (a & b) ^ c */
+    return _mm512_ternarylogic_epi32(both, _mm512_set1_epi32(WAVE_SEEN_WORDS),
+                                     _mm512_set1_epi32(WAVE_TIE_WORDS), 0x6a);
+}
+
+static PE_INLINE bool doubtful_words(__m512i least) {
+    return _mm512_cmplt_epu16_mask(least, _mm512_set1_epi32(WAVE_NEAR_WORDS)) != 0;
+}
+
+/* Those rows of a group of which `least` tells, two for each of four, with the sharp test. */
 static bool block_again(const struct pe_wave_step *step, const struct wave_anchor *anchor,
-                        const struct target *to, size_t at, const __m512i least[4]) {
-    const __m512d ca = _mm512_loadu_pd(anchor->cos), sa = _mm512_loadu_pd(anchor->sin);
+                        const struct place *to, size_t g, const __m512i least[4]) {
+    const __m512d lower = _mm512_set1_pd(WAVE_LOWER), slack = _mm512_set1_pd(WAVE_SLACK_BLOCK);
+    const struct columns a = partnered(_mm512_mul_pd(_mm512_loadu_pd(anchor->column), lower),
+                                       _mm512_mul_pd(_mm512_loadu_pd(anchor->column + 8), lower), to->pairs);
     __m256i differ = _mm256_setzero_si256();
-    for (size_t k = 0; k < 4; k++) {
-        if (!doubtful(least[k])) {
-            continue;
+    for (int k = 0; k < 4; k++) {
+        for (size_t half = 0; half < 2 && doubtful_words(least[k]); half++) {
+            const struct turned t = turn(&a, half, step->cos[k], step->sin[k]);
+            place_put(to, 3 - k, half, g, t.lower);
+            place_put(to, 4 + k, half, g, t.upper);
+            differ = differing(differing(differ, t.lower, slack), t.upper, slack);
         }
-        const __m512d cb = _mm512_loadu_pd(step->cos[k]), sb = _mm512_loadu_pd(step->sin[k]);
-        const __m512d p = _mm512_mul_pd(sa, cb), q = _mm512_mul_pd(ca, sb);
-        const __m512d r = _mm512_mul_pd(ca, cb), s = _mm512_mul_pd(sa, sb);
-        differ = put_sharp(to, at + (3 - k) * to->row, differ, WAVE_SLACK_BLOCK, _mm512_sub_pd(p, q),
-                           _mm512_add_pd(r, s));
-        differ = put_sharp(to, at + (4 + k) * to->row, differ, WAVE_SLACK_BLOCK, _mm512_add_pd(p, q),
-                           _mm512_sub_pd(r, s));
     }
     return !_mm256_testz_si256(differ, differ);
 }
 
-static PE_INLINE uint32_t block_of(const struct pe_wave_step *steps, size_t n, struct wave_anchor *anchors,
-                                   const struct pe_wave_out *out, bool halves, bool far) {
-    const struct target to = target_of(out, halves, far);
-    const __m512d lift = _mm512_set1_pd(WAVE_LIFT);
+static PE_INLINE uint32_t block_of(const struct pe_wave_step *steps, size_t n,
+                                   const struct wave_anchor *anchors, const struct place *to) {
+    const struct place near = {{to->half[0], to->half[1]}, to->row, to->pairs, false};
     uint32_t bad = 0;
-    for (size_t g = 0, at = 0; g < n; g++, at += halves ? 32 : 64) {
-        const __m512d ca = _mm512_loadu_pd(anchors[g].cos), sa = _mm512_loadu_pd(anchors[g].sin);
-        const __m512d cl = _mm512_mul_pd(ca, lift), sl = _mm512_mul_pd(sa, lift);
+    for (size_t g = 0; g < n; g++) {
+        const struct columns a =
+            partnered(_mm512_loadu_pd(anchors[g].column), _mm512_loadu_pd(anchors[g].column + 8), to->pairs);
         __m512i least[4], all = _mm512_set1_epi32(-1);
-        for (size_t k = 0; k < 4; k++) {
-            const __m512d cb = _mm512_loadu_pd(steps[g].cos[k]), sb = _mm512_loadu_pd(steps[g].sin[k]);
-            const __m512d p = _mm512_mul_pd(sl, cb), r = _mm512_mul_pd(cl, cb);
-            const __m512i before = put_rough(&to, at + (3 - k) * to.row, _mm512_fnmadd_pd(cl, sb, p),
-                                             _mm512_fmadd_pd(sl, sb, r));
-            const __m512i after = put_rough(&to, at + (4 + k) * to.row, _mm512_fmadd_pd(cl, sb, p),
-                                            _mm512_fnmadd_pd(sl, sb, r));
-            least[k] = _mm512_min_epu32(before, after);
-            all = _mm512_min_epu32(all, least[k]);
+        for (int k = 0; k < 4; k++) {
+            const struct turned t = turn(&a, 0, steps[g].cos[k], steps[g].sin[k]);
+            const struct turned u = turn(&a, 1, steps[g].cos[k], steps[g].sin[k]);
+            place_put(to, 3 - k, 0, g, t.lower);
+            place_put(to, 3 - k, 1, g, u.lower);
+            place_put(to, 4 + k, 0, g, t.upper);
+            place_put(to, 4 + k, 1, g, u.upper);
+            least[k] = _mm512_min_epu16(seen_words(t.lower, u.lower), seen_words(t.upper, u.upper));
+            all = _mm512_min_epu16(all, least[k]);
         }
-        if (doubtful(all)) {
-            bad |= (uint32_t)block_again(&steps[g], &anchors[g], &to, at, least) << g;
+        if (doubtful_words(all)) {
+            bad |= (uint32_t)block_again(&steps[g], &anchors[g], &near, g, least) << g;
         }
-        const __m512d cb = _mm512_loadu_pd(steps[g].cos[4]), sb = _mm512_loadu_pd(steps[g].sin[4]);
-        _mm512_storeu_pd(anchors[g].cos, _mm512_fmsub_pd(ca, cb, _mm512_mul_pd(sa, sb)));
-        _mm512_storeu_pd(anchors[g].sin, _mm512_fmadd_pd(sa, cb, _mm512_mul_pd(ca, sb)));
     }
     return bad;
 }
 
-static uint32_t block(const struct pe_wave_step *steps, size_t n, struct wave_anchor *anchors,
+static uint32_t block(const struct pe_wave_step *steps, size_t n, const struct wave_anchor *anchors,
                       const struct pe_wave_out *out) {
-    const float *first = out->sin < out->cos ? out->sin : out->cos;
-    if (out->step == 1) {
-        return block_of(steps, n, anchors, out, true, false);
+    const struct wave_order order = wave_order_of(out);
+    const ptrdiff_t row = (ptrdiff_t)(out->stride * sizeof(float));
+    if (!order.pairs) {
+        return block_of(steps, n, anchors,
+                        &(struct place){{(char *)out->sin, (char *)out->cos}, row, false, false});
     }
-    if (out->far && (uintptr_t)first % 64 == 0 && out->stride % 16 == 0) {
-        return block_of(steps, n, anchors, out, false, true);
+    char *first = (char *)(order.swap ? out->cos : out->sin) + (order.swap ? 7 * row : 0);
+    const ptrdiff_t next = order.swap ? -row : row;
+    if (out->far && (uintptr_t)first % 64 == 0 && row % 64 == 0) {
+        return block_of(steps, n, anchors, &(struct place){{first, first + 32}, next, true, true});
     }
-    return block_of(steps, n, anchors, out, false, false);
+    return block_of(steps, n, anchors, &(struct place){{first, first + 32}, next, true, false});
 }
 
 static void settle(void) {
     _mm_sfence();
 }
 
-const struct wave_kernel pe_wave_avx512 = {anchors, row, block, settle};
+const struct wave_kernel pe_wave_avx512 = {angles, row, middles, block, settle};
 
 #include "kernels/avx512_end.h"
 

@@ -29,7 +29,7 @@ static PE_INLINE void TARGETED(phase)(const struct pe_wave_turns *turns, const s
 }
 
 static PE_INLINE void TARGETED(fine)(const struct pe_wave_turns *turns, const struct wave_x *x,
-                                     struct wave_anchor *out) {
+                                     struct wave_angle *out) {
     uint64_t p[PE_WAVE_LANES];
     TARGETED(phase)(turns, x, p);
     EACH_LANE(l) {
@@ -51,8 +51,8 @@ static PE_INLINE void TARGETED(fine)(const struct pe_wave_turns *turns, const st
     }
 }
 
-static void TARGETED(anchors)(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
-                              struct wave_anchor *out) {
+static void TARGETED(angles)(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
+                             struct wave_angle *out) {
     for (size_t g = 0; g < n; g++) {
         TARGETED(fine)(&turns[g], x, &out[g]);
     }
@@ -62,7 +62,7 @@ static PE_INLINE uint32_t TARGETED(row_of)(const struct pe_wave_turns *turns, si
                                            const struct wave_x *x, struct target to) {
     uint32_t bad = 0;
     for (size_t g = 0; g < n; g++) {
-        struct wave_anchor a;
+        struct wave_angle a;
         uint32_t differ = 0;
         TARGETED(fine)(&turns[g], x, &a);
         EACH_LANE(l) {
@@ -83,41 +83,73 @@ static uint32_t TARGETED(row)(const struct pe_wave_turns *turns, size_t n, const
     BY_TARGET(TARGETED(row_of), turns, n, x)
 }
 
-static PE_INLINE uint32_t TARGETED(block_of)(const struct pe_wave_step *steps, size_t n,
-                                             struct wave_anchor *anchors, struct target to) {
-    uint32_t bad = 0;
+/* Columns and their partners. */
+static PE_INLINE void TARGETED(partner)(const double v[PE_WAVE_COLUMNS], double w[PE_WAVE_COLUMNS],
+                                        bool pairs) {
+    for (size_t j = 0; j < PE_WAVE_COLUMNS; j++) {
+        w[j] = v[j ^ (pairs ? 1 : PE_WAVE_LANES)];
+    }
+}
+
+static PE_INLINE void TARGETED(arrange)(const struct wave_angle *a, struct wave_order order,
+                                        double v[PE_WAVE_COLUMNS]) {
+    const double *first = order.swap ? a->cos : a->sin, *second = order.swap ? a->sin : a->cos;
+    const size_t step = order.pairs ? 2 : 1, behind = order.pairs ? 1 : PE_WAVE_LANES;
+    EACH_LANE(l) {
+        v[(size_t)l * step] = first[l] * WAVE_RAISE;
+        v[(size_t)l * step + behind] = second[l] * WAVE_RAISE;
+    }
+}
+
+static void TARGETED(middles)(const struct pe_wave_turns *turns, const struct pe_wave_step *leaps, size_t n,
+                              const struct wave_x *x, struct wave_order order,
+                              struct wave_anchor (*out)[WAVE_GROUPS]) {
     for (size_t g = 0; g < n; g++) {
-        const struct wave_anchor a = anchors[g];
-        uint32_t differ = 0;
-        for (size_t k = 0; k < PE_WAVE_TURNINGS - 1; k++) {
-            const double *cb = steps[g].cos[k], *sb = steps[g].sin[k];
-            float *before = to.first + (3 - k) * to.stride, *after = to.first + (4 + k) * to.stride;
-            EACH_LANE(l) {
-                const double p = a.sin[l] * cb[l], q = a.cos[l] * sb[l];
-                const double r = a.cos[l] * cb[l], s = a.sin[l] * sb[l];
-                /* the upper bounds of all four, rounded, and in which bits the lower ones differ */
-                const double p_up = p + WAVE_SLACK_BLOCK, p_down = p - WAVE_SLACK_BLOCK;
-                const double r_up = r + WAVE_SLACK_BLOCK, r_down = r - WAVE_SLACK_BLOCK;
-                const float sin_before = (float)(p_up - q), sin_after = (float)(p_up + q);
-                const float cos_before = (float)(r_up + s), cos_after = (float)(r_up - s);
-                const int at = l * (int)to.step;
-                differ |= float_bits(sin_before) ^ float_bits((float)(p_down - q));
-                differ |= float_bits(sin_after) ^ float_bits((float)(p_down + q));
-                differ |= float_bits(cos_before) ^ float_bits((float)(r_down + s));
-                differ |= float_bits(cos_after) ^ float_bits((float)(r_down - s));
-                before[at] = to.swap ? cos_before : sin_before;
-                before[at + to.behind] = to.swap ? sin_before : cos_before;
-                after[at] = to.swap ? cos_after : sin_after;
-                after[at + to.behind] = to.swap ? sin_after : cos_after;
+        double v[PE_WAVE_COLUMNS], w[PE_WAVE_COLUMNS];
+        struct wave_angle angle;
+        TARGETED(fine)(&turns[g], x, &angle);
+        TARGETED(arrange)(&angle, order, v);
+        if (!leaps) {
+            memcpy(out[0][g].column, v, sizeof v);
+            continue;
+        }
+        TARGETED(partner)(v, w, order.pairs);
+        for (size_t k = 0; k < WAVE_BLOCKS / 2; k++) {
+            const double *cb = leaps[g].cos[k], *sb = leaps[g].sin[k];
+            double *lower = out[order.swap ? 4 + k : 3 - k][g].column,
+                   *upper = out[order.swap ? 3 - k : 4 + k][g].column;
+            EACH_COLUMN(j) {
+                const double p = v[j] * cb[j], q = w[j] * sb[j];
+                lower[j] = p - q;
+                upper[j] = p + q;
             }
         }
-        to.first += PE_WAVE_LANES * to.step;
-        bad |= (uint32_t)(differ != 0) << g;
-        const double *cb = steps[g].cos[PE_WAVE_TURNINGS - 1], *sb = steps[g].sin[PE_WAVE_TURNINGS - 1];
-        EACH_LANE(l) {
-            anchors[g].cos[l] = a.cos[l] * cb[l] - a.sin[l] * sb[l];
-            anchors[g].sin[l] = a.sin[l] * cb[l] + a.cos[l] * sb[l];
-        }
     }
-    return bad;
+}
+
+/* A group's rows of a block, with the sharp test. */
+static PE_INLINE bool TARGETED(group_of)(const struct pe_wave_step *step, const struct wave_anchor *anchor,
+                                         const struct place *to, size_t g) {
+    double v[PE_WAVE_COLUMNS], w[PE_WAVE_COLUMNS];
+    uint32_t differ = 0;
+    EACH_COLUMN(j) {
+        v[j] = anchor->column[j] * WAVE_LOWER;
+    }
+    TARGETED(partner)(v, w, to->pairs);
+    for (int k = 0; k < WAVE_BLOCK / 2; k++) {
+        const double *cb = step->cos[k], *sb = step->sin[k];
+        float lower[PE_WAVE_COLUMNS], upper[PE_WAVE_COLUMNS];
+        EACH_COLUMN(j) {
+            const double p = v[j] * cb[j], q = w[j] * sb[j];
+            /* the upper bounds of both, rounded, and in which bits the lower ones differ */
+            const double up = p + WAVE_SLACK_BLOCK, down = p - WAVE_SLACK_BLOCK;
+            lower[j] = (float)(up - q);
+            upper[j] = (float)(up + q);
+            differ |= float_bits(lower[j]) ^ float_bits((float)(down - q));
+            differ |= float_bits(upper[j]) ^ float_bits((float)(down + q));
+        }
+        place_put(to, 3 - k, g, lower);
+        place_put(to, 4 + k, g, upper);
+    }
+    return differ != 0;
 }

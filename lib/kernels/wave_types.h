@@ -8,7 +8,9 @@
 
 #include "kernels/wave.h"
 
-#define WAVE_GROUPS 32 /* at a time, at most: 512 columns */
+#define WAVE_GROUPS 16 /* at a time, at most: 256 columns, of which the nearest cache holds the tables */
+#define WAVE_BLOCK  8  /* rows */
+#define WAVE_BLOCKS 8  /* between anchors that are computed */
 
 /* |x| = whole + fraction * 2^-64, to within 2^-64. */
 struct wave_x {
@@ -16,22 +18,40 @@ struct wave_x {
     bool negative;
 };
 
-struct wave_anchor {
+struct wave_angle {
     double cos[PE_WAVE_LANES], sin[PE_WAVE_LANES];
+};
+
+/* The columns of a group in a middle of rows, lifted. */
+struct wave_anchor {
+    double column[PE_WAVE_COLUMNS];
+};
+
+/* In which order columns are, and, of pairs, whether cosines come first. Then rows go backward: cosines and sines of
+ * an angle are sines and cosines of what it lacks of a quarter. */
+struct wave_order {
+    bool pairs, swap;
 };
 
 /* Of the error bounds see wave.c. */
 #define WAVE_SLACK_ROW   0x1p-50
-#define WAVE_SLACK_BLOCK 0x1p-47
+#define WAVE_SLACK_BLOCK 0x1.4p-49
 
-/* The cheap test: values are lifted by LIFT, and doubtful where as integers, below their 29 lowest bits, they are
- * less than NEAR above a tie of floats, or their magnitude is small. The upper words tell that. */
+/* The cheap test of blocks: values are lifted by RAISE, and doubtful where as integers, below their 29 lowest bits,
+ * they are less than 2^17 above a tie of floats, or their magnitude is below 2^-12. That can be seen in the upper
+ * words of their halves, or in these moved up by 1 and 3, for signed comparisons. */
+#define WAVE_RAISE        (1 + 0x1.6p-37)
+#define WAVE_LOWER        (1 - 0x1.6p-37)
+#define WAVE_SEEN_WORDS   0x7fff1fff
+#define WAVE_TIE_WORDS    0x00001000
+#define WAVE_NEAR_WORDS   0x3f300002
+#define WAVE_NEAR_SHIFTED UINT64_C(0x7e60000080100000)
+
+/* That of rows: they are lifted by LIFT, doubtful less than 3.25 * 2^16 above a tie, or below 2^-11. */
 #define WAVE_LIFT (1 + 0x1.2p-36)
 #define WAVE_SEEN UINT64_C(0x7fffffff1fffffff)
 #define WAVE_TIE  UINT64_C(0x0000000010000000)
 #define WAVE_NEAR UINT64_C(0x3f40000000034000) /* 2^-11, and 3.25 * 2^16 */
-/* The same moved up by 1 and 3, for signed comparisons. */
-#define WAVE_NEAR_SHIFTED UINT64_C(0x7e800000801a0000)
 
 /* cos(2*pi*u) and sin(2*pi*u)/u for |u| <= 1/8, in z = u^2: those polynomials of their length whose largest
  * absolute error, of sin itself, is least, found by Remez' exchange. With rounded coefficients it is 2^-55.9 and
@@ -81,17 +101,24 @@ struct wave_anchor {
  * rounded wrongly. */
 struct wave_kernel {
     /* The angles themselves, at x. */
-    void (*anchors)(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
-                    struct wave_anchor *out);
+    void (*angles)(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
+                   struct wave_angle *out);
     /* A row at x. */
     uint32_t (*row)(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
                     const struct pe_wave_out *out);
-    /* Eight rows around anchors, which move on by eight steps. */
-    uint32_t (*block)(const struct pe_wave_step *steps, size_t n, struct wave_anchor *anchors,
+    /* The middles of the eight blocks around x. leaps NULL: x itself, of one block. */
+    void (*middles)(const struct pe_wave_turns *turns, const struct pe_wave_step *leaps, size_t n,
+                    const struct wave_x *x, struct wave_order order, struct wave_anchor (*out)[WAVE_GROUPS]);
+    /* The rows of a block around its middle. */
+    uint32_t (*block)(const struct pe_wave_step *steps, size_t n, const struct wave_anchor *anchors,
                       const struct pe_wave_out *out);
     /* Has what was written past the caches arrive before what is written next. NULL: there is no such. */
     void (*settle)(void);
 };
+
+static inline struct wave_order wave_order_of(const struct pe_wave_out *out) {
+    return (struct wave_order){.pairs = out->step == 2, .swap = out->step == 2 && out->cos < out->sin};
+}
 
 extern const struct wave_kernel pe_wave_avx512; /* wave_avx512.c, where PE_AVX2 */
 

@@ -40,7 +40,7 @@ static void setup_open(struct setup *s, size_t width, double base, enum pe_instr
     ck_assert(s->turns && s->tables && s->want);
     pe_ladder_fill(s->turns, s->n, base, 2, (uint32_t)(width < 2 ? 2 : width));
     instructions_limit(instructions);
-    pe_wave_open(&s->wave, s->tables, s->turns, s->n, 1);
+    pe_wave_open(&s->wave, s->tables, s->turns, s->n, 1, width % 2);
     ck_assert_int_eq(s->wave.instructions, instructions);
     fence_make(&s->fence, MOST_ROWS * width * sizeof(float));
 }
