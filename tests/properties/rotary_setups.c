@@ -3,8 +3,8 @@
  * The smallest parameters that make a scaling do something within 8 pairs.
  */
 #include "rotary_setups.h"
+#include "unit/expect.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,8 +3,8 @@
  * Opens and runs blocks for several suites.
  */
 #include "block_run.h"
+#include "expect.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 

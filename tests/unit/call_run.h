@@ -16,8 +16,8 @@
 
 #include "call.h"
 #include "config.h"
+#include "expect.h"
 
-#include <check.h>
 #include <jansson.h>
 
 /* A service of its own. */

@@ -3,8 +3,8 @@
  * See config_run.h.
  */
 #include "config_run.h"
+#include "expect.h"
 
-#include <check.h>
 #include <stdlib.h>
 
 json_t *config_encoding(const char *fields, json_t *config) {

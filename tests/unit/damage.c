@@ -3,8 +3,8 @@
  * The loop over cuts and changed bytes.
  */
 #include "damage.h"
+#include "expect.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 

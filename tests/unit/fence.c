@@ -3,8 +3,8 @@
  * Pages for tests; see fence.h. /dev/zero, as POSIX has no anonymous mappings.
  */
 #include "fence.h"
+#include "expect.h"
 
-#include <check.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -3,8 +3,8 @@
  * The definition is computed in doubles, pair by pair, from the tensors as they were rounded.
  */
 #include "relative_run.h"
+#include "expect.h"
 
-#include <check.h>
 #include <math.h>
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #ifndef SUITES_H
 #define SUITES_H
 
-#include <check.h>
+#include "expect.h"
 
 /* clang-format off */
 #define SUITES(X)         \

@@ -8,8 +8,8 @@
 #include "api/api.h"
 #include "wire/bind.h"
 #include "wire/format.h"
+#include "expect.h"
 
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
