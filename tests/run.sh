@@ -50,7 +50,7 @@ stage_sets() {
         PE_INSTRUCTIONS=$set unit release alibi apply attention block call_bits cases cope deberta fourier golden lift \
             rope rotary rotary_attention shaw shift similarity sinusoidal transformer_xl || result=1
         PE_INSTRUCTIONS=$set unit asan apply attention block lift rotary shaw sinusoidal || result=1
-        PE_INSTRUCTIONS=$set unit tsan call_bits || result=1
+        CK_RUN_CASE=threads PE_INSTRUCTIONS=$set unit tsan call_bits || result=1
     done
     return $result
 }

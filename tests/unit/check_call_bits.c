@@ -244,12 +244,15 @@ END_TEST
 
 Suite *call_bits_suite(void) {
     Suite *suite = suite_create("call_bits");
-    TCase *tests = tcase_create("the same bits");
+    TCase *tests = tcase_create("the same bits"), *threads = tcase_create("threads");
     suite_add_tcase(suite, tests);
+    suite_add_tcase(suite, threads);
     tcase_set_timeout(tests, 60);
+    tcase_set_timeout(threads, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_checked_fixture(threads, setup, teardown);
     tcase_add_loop_test(tests, any_spelling, 0, (int)PE_COUNT(encodings));
-    tcase_add_loop_test(tests, any_parts_and_threads, 0, (int)PE_COUNT(encodings));
+    tcase_add_loop_test(threads, any_parts_and_threads, 0, (int)PE_COUNT(encodings));
     tcase_add_loop_test(tests, text_streamed_or_made, 0, (int)PE_COUNT(encodings));
     tcase_add_test(tests, parts_of_operations);
     tcase_add_test(tests, apply_in_a_batch);

@@ -292,14 +292,14 @@ END_TEST
 START_TEST(reads_as_jansson) {
     uint64_t state = 5;
     int arrays = 0;
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < RANDOM_ROUNDS(20000); i++) {
         size_t n;
         char *text = random_document(&state, &n);
         int found = expect_as_jansson(text, n, &state);
         arrays += found > 0 ? found : 0;
         free(text);
     }
-    ck_assert_int_gt(arrays, 2000);
+    ck_assert_int_gt(arrays, RANDOM_ROUNDS(2000));
 }
 END_TEST
 
@@ -325,7 +325,7 @@ static void mutate(char *text, size_t *n, uint64_t *state) {
 START_TEST(mutations_are_judged_as_jansson_does) {
     uint64_t state = 6;
     int accepted = 0, refusals = 0;
-    for (int i = 0; i < 60000; i++) {
+    for (int i = 0; i < RANDOM_ROUNDS(60000); i++) {
         size_t n;
         char *made = random_document(&state, &n), *text = malloc(n + 8);
         EXPECT(text, "no memory");
@@ -345,8 +345,8 @@ START_TEST(mutations_are_judged_as_jansson_does) {
         free(whole);
         free(text);
     }
-    ck_assert_int_gt(accepted, 500);
-    ck_assert_int_gt(refusals, 1000);
+    ck_assert_int_gt(accepted, RANDOM_ROUNDS(500));
+    ck_assert_int_gt(refusals, RANDOM_ROUNDS(1000));
 }
 END_TEST
 

@@ -207,7 +207,7 @@ END_TEST
 
 START_TEST(write_f32_random) {
     uint64_t state = 1;
-    for (int i = 0; i < 4000000; i++) {
+    for (int i = 0; i < RANDOM_ROUNDS(4000000); i++) {
         uint32_t bits = (uint32_t)random_next(&state);
         if ((bits >> 23 & 0xff) != 0xff) {
             expect_shortest_f32(bits);
@@ -225,7 +225,7 @@ START_TEST(write_f64_edges_and_random) {
         }
     }
     uint64_t state = 2;
-    for (int i = 0; i < 500000; i++) {
+    for (int i = 0; i < RANDOM_ROUNDS(500000); i++) {
         uint64_t bits = random_next(&state);
         if ((bits >> 52 & 0x7ff) != 0x7ff) {
             expect_shortest_f64(bits);
@@ -508,11 +508,11 @@ START_TEST(read_fuzz) {
     uint64_t state = 4;
     char text[512];
     int fixes = 0;
-    for (int i = 0; i < 1500000; i++) {
+    for (int i = 0; i < RANDOM_ROUNDS(1500000); i++) {
         number_make(&state, text, sizeof text);
         fixes += expect_read(text);
     }
-    ck_assert_int_gt(fixes, 1000); /* the hard cases are among them */
+    ck_assert_int_gt(fixes, RANDOM_ROUNDS(1000)); /* the hard cases are among them */
 }
 END_TEST
 
