@@ -39,7 +39,7 @@ static void setup_open(struct setup *s, size_t width, enum pe_instructions set) 
     ck_assert(s->turns && s->tables && s->want);
     pe_ladder_fill(s->turns, s->n, 10000, 2, (uint32_t)(width < 2 ? 2 : width));
     instructions_limit(set);
-    pe_wave_open(&s->wave, s->tables, s->turns, s->n, 1);
+    pe_wave_open(&s->wave, s->tables, s->turns, s->n, 1, width % 2);
     ck_assert_int_eq(s->wave.instructions, set);
     fence_make(&s->x, bytes);
     fence_make(&s->out, bytes);
