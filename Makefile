@@ -139,6 +139,9 @@ FAULTY := malloc calloc realloc free aligned_alloc posix_memalign strdup inflate
           epoll_create1 epoll_ctl pthread_create
 # And how tests keep kernels from what this processor has (tests/instructions.h).
 LIMITED := -Wl,--wrap=pe_instructions
+limited: $(B)/posencd-limited
+$(B)/posencd-limited: $(MAIN_OBJ) $(SERVER_OBJ) $(LIB_OBJ) $(B)/tests/instructions.o
+	@$(LINK) $(LIMITED) -o $@ $^ $(SERVER_LIBS)
 $(B)/unit: $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ)
 	@$(LINK) $(FAULTY:%=-Wl,--wrap=%) $(LIMITED) -o $@ $(UNIT_OBJ) $(SERVER_OBJ) $(LIB_OBJ) $(CHECK_LIBS) $(SERVER_LIBS)
 
@@ -296,5 +299,5 @@ help:                           ## this list
 	    awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
 force:
-.PHONY: all lib server unit objects replays fuzzers syntax run test check-quick exact fuzz golden bench bench-check bench-report load soak cov lint \
+.PHONY: all lib server unit limited objects replays fuzzers syntax run test check-quick exact fuzz golden bench bench-check bench-report load soak cov lint \
         tidy format install uninstall docker image-check clean help force

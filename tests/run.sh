@@ -69,7 +69,7 @@ stage_digits() {
 http() { # FLAVOUR: the black-box tests tests/http/*.py, each given the daemon (_*.py are their helpers)
     local script result=0
     ls tests/http/[!_]*.py >/dev/null 2>&1 || return 77
-    build "$1" server load || return 1
+    build "$1" server load limited || return 1
     for script in tests/http/[!_]*.py; do
         counted timeout 900 "$python" "$script" "build/$1/posencd" && continue
         echo "$script: FAILED"

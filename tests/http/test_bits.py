@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""GETs have the same bits and the same tag whichever kind of processor OpenBLAS and the C library have code for.
+"""GETs have the same bits and the same tag whichever kind of processor kernels, OpenBLAS and the C library have code
+for, and on however many threads they are computed.
 
     python3 tests/http/test_bits.py build/posencd
 
 The environment variable OPENBLAS_CORETYPE chooses among the kinds that OpenBLAS has code for, as far as this machine
-can run it, and GLIBC_TUNABLES takes the fused operations away from glibc's functions.
+can run it, and GLIBC_TUNABLES takes the fused operations away from glibc's functions. The daemon's own kernels ask
+nobody; the daemon posencd-limited beside the one that is tested is linked so that PE_INSTRUCTIONS limits them.
 """
 import contextlib
 import json
@@ -29,18 +31,33 @@ GETS = [*(BLOCK + encoding for encoding in ENCODED),
         "/v1/properties?type=sinusoidal&d_model=96&positions=0:40",
         "/v1/bias?type=t5&seed=1&heads=4&query_positions=0:9&key_positions=0:9"]
 
+# What a type needs beside its required parameters to be asked by a GET; tables from a seed where there is one.
+SMALL = "[[0.5,-1,2.25],[1,0.125,-3],[0,7,0.1],[2,4,8]]"
+NEEDS = {"learned": "table=" + SMALL, "custom": "by_distance=[[0.5,-1,2,0.25,3,1,0,1,2]]", "kerple": "p=1,2&a=0.5,0.25",
+         "swin": "window=3,3&seed=1", "swin_v2": "window=3,3&seed=1", "time2vec": "d_model=24&seed=1",
+         "fourier": "features=gaussian&n_frequencies=12&n_axes=1&seed=1", "shaw": "clip=4&seed=1"}
+FILL = {"d_model": "24", "head_dim": "24", "layout": "halves", "seed": "1"}
+# More of those whose kernels differ most: odd widths, far positions, fractions, rotary in all its forms.
+MORE = ["/v1/encode?type=sinusoidal&d_model=515&positions=0:70&format=npy",
+        "/v1/encode?type=sinusoidal&d_model=512&positions=4503599627370000:4503599627370064&format=npy",
+        "/v1/encode?type=sinusoidal&d_model=96&positions=0.5,-3,1e6,7.25&dtype=float64&format=npy",
+        "/v1/encode?type=sinusoidal&d_model=512&positions=0:600&format=npy",
+        "/v1/encode?type=sinusoidal&d_model=96&positions=0:40&arithmetic=float32_pow&format=npy",
+        "/v1/encode?type=rope&head_dim=96&layout=halves&positions=0:70:0.5&format=safetensors",
+        "/v1/encode?encoding=llama-3.1-8b&positions=100000:100033&format=safetensors"]
+
 WORDS = ",".join(map(str, range(30)))
 WIDE = [f"/v1/block?tokens={WORDS}&width=96&layers=2&heads=3&weights_seed=1&dtype=float64&activation={activation}&format=raw"
         "&return=output" for activation in ("relu", "gelu", "gelu_tanh")]
 
 
 @contextlib.contextmanager
-def daemon_for(name, value):
+def daemon_for(name, value, path=PATH, *options):
     """A daemon that a variable of the environment has take this machine for another one."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:
-        with Daemon(PATH, admin=False) as daemon:
+        with Daemon(path, *options, admin=False) as daemon:
             yield daemon
     finally:
         del os.environ[name]
@@ -94,6 +111,50 @@ def test_gets_do_not_depend_on_fused_operations():
     if len(exps) < 2:
         raise NotTried("this C library has the same exponentials with and without fused operations")
     expect_alike(replies, WIDE)
+
+
+def query_of(row, schema):
+    """type=rope&head_dim=24&layout=halves: what the type requires, and of a relative one also a seed and a width."""
+    properties, required = schema["properties"], schema.get("required", [])
+    query = f"type={row['type']}" + ("&" + NEEDS[row["type"]] if row["type"] in NEEDS else "")
+    wanted = required + (["head_dim", "seed"] if row["family"] != "absolute" else [])
+    for name in dict.fromkeys(wanted):
+        if name in properties and f"&{name}=" not in query:
+            choices = properties[name].get("enum", [FILL.get(name)])
+            query += f"&{name}={FILL[name] if FILL.get(name) in choices else choices[0]}"
+    return query
+
+
+def targets_of(daemon):
+    """GETs for every type that the daemon lists."""
+    targets = []
+    for row in json.loads(daemon.get("/v1/encodings")[2])["encodings"]:
+        query = query_of(row, json.loads(daemon.get("/v1/encodings/" + row["type"])[2])["parameters"])
+        if "encode" in row["operations"]:
+            encode = f"/v1/encode?{query}&positions=" + ("[[0,1],[2,3]]" if row["type"] == "sinusoidal_nd" else "0:3")
+            targets += [encode, encode + "&dtype=float64&format=safetensors"]
+        elif "bias" in row["operations"]:
+            n, heads = 9 if row["type"].startswith("swin") else 4, 2 if row["type"] == "kerple" else 1
+            targets.append(f"/v1/bias?{query}&heads={heads}&query_positions=0:{n}&key_positions=0:{n}")
+        else:
+            targets.append(f"{BLOCK}&{query.replace('head_dim=24', 'head_dim=32')}")
+    return targets
+
+
+def test_gets_do_not_depend_on_instructions_and_workers():
+    """Of every type: kernels for plain C, AVX2 and what there is, one worker and two."""
+    limited = os.path.join(os.path.dirname(os.path.realpath(PATH)), "posencd-limited")
+    if not os.path.exists(limited):
+        raise NotTried(f"there is no {limited} (make limited)")
+    asked = subprocess.run([limited, "--call", "GET " + MORE[0]], capture_output=True, check=False,
+                           env={**os.environ, "PE_INSTRUCTIONS": "none of them"})
+    assert asked.returncode != 0 and b"PE_INSTRUCTIONS" in asked.stderr, asked.stderr  # it does look at the variable
+    replies, targets = {}, None
+    for name, workers in (("plain", 2), ("avx2", 2), ("", 1), ("", 2)):
+        with daemon_for("PE_INSTRUCTIONS", name, limited, "--workers", str(workers)) as daemon:
+            targets = targets or targets_of(daemon) + GETS + MORE
+            replies[name, workers] = [daemon.get(target) for target in targets]
+    expect_alike(replies, targets)
 
 
 if __name__ == "__main__":
