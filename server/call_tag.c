@@ -25,15 +25,15 @@ static void set_tag(struct call *call, uint64_t hash) {
 }
 
 void call_tag_bytes(struct call *call, const void *bytes, size_t n) {
-    set_tag(call, digest_bytes(DIGEST_START, bytes, n));
+    set_tag(call, digest_words(DIGEST_START, bytes, n));
 }
 
 static uint64_t hash_text(uint64_t hash, const char *text) {
-    return digest_bytes(hash, text, strlen(text) + 1);
+    return digest_words(hash, text, strlen(text) + 1);
 }
 
 static uint64_t hash_tensor(uint64_t hash, const struct pe_tensor *tensor) {
-    return tensor ? digest_bytes(hash, tensor->data, pe_tensor_bytes(tensor)) : hash;
+    return tensor ? digest_words(hash, tensor->data, pe_tensor_bytes(tensor)) : hash;
 }
 
 static uint64_t hash_tensors(uint64_t hash, const struct pe_tensors *tensors) {
@@ -46,11 +46,11 @@ static uint64_t hash_tensors(uint64_t hash, const struct pe_tensors *tensors) {
 static uint64_t hash_positions(uint64_t hash, const struct pe_positions *positions, struct pe_error *err) {
     const uint64_t sizes[] = {positions->batch, positions->length, (uint64_t)positions->axes};
     const double rule[] = {positions->start, positions->step};
-    hash = digest_bytes(digest_bytes(hash, sizes, sizeof sizes), rule, sizeof rule);
+    hash = digest_words(digest_words(hash, sizes, sizeof sizes), rule, sizeof rule);
     size_t n = positions->list ? pe_positions_count(positions) * (size_t)positions->axes : 0;
     for (size_t done = 0, step; done < n && !pe_error_poll(err); done += step) {
         step = api_stop_step(n, done);
-        hash = digest_bytes(hash, positions->list + done, step * sizeof(double));
+        hash = digest_words(hash, positions->list + done, step * sizeof(double));
     }
     return hash;
 }
@@ -109,19 +109,21 @@ static int hash_tables(const struct call *call, const struct pe_spec *spec, uint
         if (!tensor) {
             return err->code;
         }
-        *hash = digest_bytes(*hash, &tensor->digest, sizeof tensor->digest);
+        *hash = digest_words(*hash, &tensor->digest, sizeof tensor->digest);
     }
     return PE_OK;
 }
 
-/* How the reply is written, and what it holds: format, names and element types. */
+/* How the reply is written, and what it holds: format, names and element types, and the pieces of JSON that are
+ * known: of these the first is the encoding as it was resolved. */
 static uint64_t hash_reply(uint64_t hash, const struct call *call) {
     const struct result *result = &call->task.result;
     const int numbers[] = {PE_NUMERICS_VERSION, call->task.common.flat};
-    hash = hash_text(digest_bytes(hash, numbers, sizeof numbers), call->format->name);
+    hash = hash_text(digest_words(hash, numbers, sizeof numbers), call->format->name);
     for (size_t i = 0; i < result->n; i++) {
         hash = hash_text(hash, result->items[i].name);
-        hash = digest_bytes(hash, &result->items[i].tensor.dtype, sizeof result->items[i].tensor.dtype);
+        hash = digest_words(hash, &result->items[i].tensor.dtype, sizeof result->items[i].tensor.dtype);
+        hash = result->items[i].json ? hash_text(hash, result->items[i].json) : hash;
     }
     return hash;
 }
@@ -134,8 +136,12 @@ int call_tag_request(struct call *call) {
     }
     struct text echo = {0};
     text_string(&echo, op->name);
-    echo_fields(&echo, op->fields, op->n_fields, task->request);
-    uint64_t hash = digest_bytes(hash_reply(DIGEST_START, call), echo.data, echo.n);
+    for (size_t i = 0; i < op->n_fields; i++) {
+        if (op->fields[i].kind != PE_KIND_ENCODING) { /* that is among the reply's pieces */
+            echo_field(&echo, op->fields, &op->fields[i], task->request);
+        }
+    }
+    uint64_t hash = digest_words(hash_reply(DIGEST_START, call), echo.data, echo.n);
     bool failed = echo.failed;
     text_free(&echo);
     if (failed) {

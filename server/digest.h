@@ -13,5 +13,7 @@
 
 /* Goes on from `hash`, DIGEST_START at first. n 0: bytes may be NULL. */
 uint64_t digest_bytes(uint64_t hash, const void *bytes, size_t n);
+/* The same, another hash and several times as fast: for what is made anew with each request. */
+uint64_t digest_words(uint64_t hash, const void *bytes, size_t n);
 
 #endif

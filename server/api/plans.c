@@ -347,7 +347,7 @@ const struct planned *plans_take(struct plans *plans, const struct pe_spec *spec
     key.unfit = true;
     if (keeps) {
         key_make(&key, spec);
-        hash = digest_bytes(DIGEST_START, key.bytes, key.n);
+        hash = digest_words(DIGEST_START, key.bytes, key.n);
         item = key.unfit ? NULL : find(plans, &key, hash);
     }
     if (keeps && plans->metrics != NULL) {

@@ -20,8 +20,8 @@
 static bool is_token(const char *text, size_t size) {
     for (size_t i = 0; i < size; i++) {
         unsigned char c = (unsigned char)text[i];
-        bool alphanumeric = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!alphanumeric && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL)) {
+        bool common = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || (c >= '0' && c <= '9');
+        if (!common && (c == '\0' || strchr("!#$%&'*+.^_`|~", c) == NULL)) {
             return false;
         }
     }
@@ -266,25 +266,36 @@ static void check_gaps(const struct gate_request *request, struct gate_result *r
 /* What of a head is kept, and which fields may come in several lines (RFC 9110 section 5.3: lists). */
 struct head_row {
     const char *name;
+    size_t name_size;
     size_t offset; /* of the const char * in struct call_head */
     bool list;
 };
+#define ROW(name_, member_, list_)                                                                           \
+    {                                                                                                        \
+        .name = name_, .name_size = sizeof(name_) - 1, .offset = offsetof(struct call_head, member_),        \
+        .list = list_                                                                                        \
+    }
 static const struct head_row head_rows[] = {
-    {"Accept", offsetof(struct call_head, accept), true},
-    {"If-None-Match", offsetof(struct call_head, if_none_match), true},
-    {"Content-Type", offsetof(struct call_head, content_type), false},
-    {"Content-Encoding", offsetof(struct call_head, content_encoding), true},
-    {"X-Request-Id", offsetof(struct call_head, request_id), false},
-    {"Traceparent", offsetof(struct call_head, traceparent), false},
-    {"X-Posenc-Timeout-Ms", offsetof(struct call_head, timeout_ms), false},
-    {"X-Posenc-Shape", offsetof(struct call_head, raw_shape), false},
-    {"X-Posenc-Dtype", offsetof(struct call_head, raw_dtype), false},
+    ROW("Accept", accept, true),
+    ROW("If-None-Match", if_none_match, true),
+    ROW("Content-Type", content_type, false),
+    ROW("Content-Encoding", content_encoding, true),
+    ROW("X-Request-Id", request_id, false),
+    ROW("Traceparent", traceparent, false),
+    ROW("X-Posenc-Timeout-Ms", timeout_ms, false),
+    ROW("X-Posenc-Shape", raw_shape, false),
+    ROW("X-Posenc-Dtype", raw_dtype, false),
 };
 
-static void check_single(const struct gate_request *request, const char *name, struct gate_result *result) {
+static bool is_of(const struct head_row *row, const struct gate_header *header) {
+    return row->name_size == header->name_size && strncasecmp(row->name, header->name, row->name_size) == 0;
+}
+
+static void check_single(const struct gate_request *request, const struct head_row *row,
+                         struct gate_result *result) {
     size_t n = 0;
     for (size_t i = 0; i < request->n_headers; i++) {
-        n += same(&request->headers[i], name) ? 1 : 0;
+        n += is_of(row, &request->headers[i]) ? 1 : 0;
         if (n > 1) {
             refuse_field(result, SERVER_BAD_REQUEST, &request->headers[i], "was sent more than once");
         }
@@ -319,7 +330,7 @@ void gate_check(const struct gate_request *request, struct gate_result *result) 
     check_target(request, result);
     for (size_t i = 0; i < PE_COUNT(head_rows); i++) {
         if (!head_rows[i].list) {
-            check_single(request, head_rows[i].name, result);
+            check_single(request, &head_rows[i], result);
         }
     }
 }
@@ -327,11 +338,11 @@ void gate_check(const struct gate_request *request, struct gate_result *result) 
 /* ---- The head ------------------------------------------------------------------------------------------ */
 
 /* All values of one name, joined, to text; returns the bytes used, 0 = the field was not sent. */
-static size_t collect(const struct gate_request *request, const char *name, char *text) {
+static size_t collect(const struct gate_request *request, const struct head_row *row, char *text) {
     size_t used = 0;
     for (size_t i = 0; i < request->n_headers; i++) {
         const struct gate_header *header = &request->headers[i];
-        if (!same(header, name)) {
+        if (!is_of(row, header)) {
             continue;
         }
         if (used > 0) {
@@ -363,7 +374,7 @@ char *gate_head(const struct gate_request *request, struct call_head *head) {
     head->method = block;
     char *text = block + method_size;
     for (size_t r = 0; r < PE_COUNT(head_rows); r++) {
-        size_t used = collect(&seen, head_rows[r].name, text);
+        size_t used = collect(&seen, &head_rows[r], text);
         const char *value = used > 0 ? text : NULL;
         memcpy((char *)head + head_rows[r].offset, &value, sizeof value);
         text += used > 0 ? used + 1 : 0;

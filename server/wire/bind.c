@@ -118,11 +118,11 @@ static int query_value(struct bind *bind, const struct bind_target *target, cons
 }
 
 /* Before the others: `dtype`, which decides how tensors are read. */
-static int query_dtype(struct bind *bind, const char *query, struct pe_error *err) {
+static int query_dtype(struct bind *bind, const struct query_pairs *query, struct pe_error *err) {
     const struct pe_field *row = &bind->common.fields[0];
-    const char *name, *value;
-    while (query_next(bind->arena, &query, &name, &value, err)) {
-        if (strcmp(name, row->name) == 0 && query_value(bind, &bind->common, row, value, err)) {
+    for (size_t i = 0; i < query->n; i++) {
+        if (strcmp(query->v[i].name, row->name) == 0 &&
+            query_value(bind, &bind->common, row, query->v[i].value, err)) {
             return err->code;
         }
     }
@@ -130,11 +130,11 @@ static int query_dtype(struct bind *bind, const char *query, struct pe_error *er
 }
 
 /* First pass: `encoding` or `type`, on which the names of the other fields depend. */
-static int query_encoding(struct bind *bind, const char *query, struct pe_error *err) {
+static int query_encoding(struct bind *bind, const struct query_pairs *query, struct pe_error *err) {
     const struct pe_field *row;
     struct pe_spec *spec = query_spec(bind, &row);
-    const char *name, *value;
-    while (spec && query_next(bind->arena, &query, &name, &value, err)) {
+    for (size_t i = 0; spec && i < query->n; i++) {
+        const char *name = query->v[i].name, *value = query->v[i].value;
         bool type = strcmp(name, "type") == 0;
         if (!type && strcmp(name, "encoding") != 0) {
             continue;
@@ -326,12 +326,13 @@ static int query_one(struct bind *bind, const char *name, const char *value, str
 }
 
 int bind_query(struct bind *bind, const char *query, struct pe_error *err) {
-    if (query_dtype(bind, query, err) || query_encoding(bind, query, err)) {
+    struct query_pairs pairs;
+    if (query_read(bind->arena, query, &pairs, err) || query_dtype(bind, &pairs, err) ||
+        query_encoding(bind, &pairs, err)) {
         return err->code;
     }
-    const char *name, *value;
-    while (query_next(bind->arena, &query, &name, &value, err)) {
-        if (query_one(bind, name, value, err)) {
+    for (size_t i = 0; i < pairs.n; i++) {
+        if (query_one(bind, pairs.v[i].name, pairs.v[i].value, err)) {
             return err->code;
         }
     }

@@ -158,14 +158,18 @@ static void echo_value(struct text *text, const struct pe_field *row, const void
     }
 }
 
+void echo_field(struct text *text, const struct pe_field *fields, const struct pe_field *row,
+                const void *base) {
+    const void *member = (const char *)base + row->offset;
+    if (!is_absent(fields, row, base, member)) {
+        text_key(text, row->name);
+        echo_value(text, row, member);
+    }
+}
+
 void echo_fields(struct text *text, const struct pe_field *fields, size_t n, const void *base) {
     for (size_t i = 0; i < n; i++) {
-        const void *member = (const char *)base + fields[i].offset;
-        if (is_absent(fields, &fields[i], base, member)) {
-            continue;
-        }
-        text_key(text, fields[i].name);
-        echo_value(text, &fields[i], member);
+        echo_field(text, fields, &fields[i], base);
     }
 }
 

@@ -88,3 +88,20 @@ bool query_next(struct pe_arena *arena, const char **query, const char **name, c
     *value = equals ? decode(arena, equals + 1, length - name_length - 1, true, *name, err) : "";
     return *value != NULL;
 }
+
+int query_read(struct pe_arena *arena, const char *query, struct query_pairs *pairs, struct pe_error *err) {
+    size_t room = query[0] ? 1 : 0;
+    for (const char *p = query; *p; p++) {
+        room += *p == '&';
+    }
+    *pairs = (struct query_pairs){0};
+    if (!room) {
+        return PE_OK;
+    }
+    pairs->v = pe_arena_alloc(arena, room * sizeof *pairs->v, err);
+    struct query_pair pair;
+    while (pairs->v && query_next(arena, &query, &pair.name, &pair.value, err)) {
+        pairs->v[pairs->n++] = pair;
+    }
+    return err->code;
+}

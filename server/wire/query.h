@@ -16,4 +16,14 @@ const char *target_split(struct pe_arena *arena, const char *target, const char 
 bool query_next(struct pe_arena *arena, const char **query, const char **name, const char **value,
                 struct pe_error *err);
 
+/* All of them, in order, in the arena. */
+struct query_pair {
+    const char *name, *value;
+};
+struct query_pairs {
+    struct query_pair *v;
+    size_t n;
+};
+int query_read(struct pe_arena *arena, const char *query, struct query_pairs *pairs, struct pe_error *err);
+
 #endif

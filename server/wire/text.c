@@ -17,12 +17,10 @@ void text_free(struct text *text) {
     *text = (struct text){0};
 }
 
-static bool text_grow(struct text *text, size_t more) {
+/* Nearly always there is room: that case is inline, the other is not. */
+static bool text_grow_more(struct text *text, size_t more) {
     if (text->failed) {
         return false;
-    }
-    if (more <= text->room - text->n) {
-        return true;
     }
     size_t room = text->room ? text->room : 256;
     while (room - text->n < more && room <= SIZE_MAX / 2) {
@@ -36,6 +34,10 @@ static bool text_grow(struct text *text, size_t more) {
     text->data = data;
     text->room = room;
     return true;
+}
+
+static inline bool text_grow(struct text *text, size_t more) {
+    return more <= text->room - text->n ? !text->failed : text_grow_more(text, more);
 }
 
 void text_add(struct text *text, const char *bytes, size_t n) {
@@ -73,16 +75,24 @@ static size_t plain_length(const char *value, size_t n) {
 }
 
 void text_string_n(struct text *text, const char *value, size_t n) {
+    size_t plain = plain_length(value, n);
+    if (plain == n && n <= SIZE_MAX / 2 && text_grow(text, n + 2)) { /* as nearly always */
+        char *out = text->data + text->n;
+        *out = '"';
+        memcpy(out + 1, value, n);
+        out[n + 1] = '"';
+        text->n += n + 2;
+        return;
+    }
     text_add(text, "\"", 1);
-    for (size_t i = 0; i < n;) {
-        size_t plain = plain_length(value + i, n - i); /* nearly always all of it */
+    for (size_t i = 0; i < n; i += plain) {
+        uint32_t point;
+        plain = plain_length(value + i, n - i);
         text_add(text, value + i, plain);
-        i += plain;
-        if (i < n) {
-            uint32_t point;
-            size_t length = pe_utf8_read(value + i, n - i, &point);
+        if (i + plain < n) {
+            size_t length = pe_utf8_read(value + i + plain, n - i - plain, &point);
             text_escape(text, length ? point : 0xfffd);
-            i += length ? length : 1;
+            plain += length ? length : 1;
         }
     }
     text_add(text, "\"", 1);
@@ -97,7 +107,7 @@ void text_key(struct text *text, const char *name) {
     if (last != '{' && last != '[') {
         text_add(text, ",", 1);
     }
-    text_string(text, name);
+    text_string_n(text, name, strlen(name));
     text_add(text, ":", 1);
 }
 
