@@ -83,6 +83,10 @@ void call_refuse_client(struct call *call, const char *option, uint64_t limit, u
 const struct call_reply *call_reply(const struct call *call);
 /* The next bytes of the reply's body; 0 = its end. Not for HEAD and 304, which have none. */
 size_t call_pull(struct call *call, char *out, size_t room);
+/* In place of pulling: the body where it lies until call_close, into parts [SOURCE_MAX_PIECES] (wire/source.h). Returns
+ * their number, 0 where it has to be pulled. */
+struct source_part;
+size_t call_parts(const struct call *call, struct source_part *parts);
 const char *call_request_id(const struct call *call);
 const char *call_route_name(const struct call *call);  /* "POST /v1/apply", "unmatched" */
 const char *call_traceparent(const struct call *call); /* NULL = none or malformed */

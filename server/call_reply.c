@@ -78,6 +78,14 @@ size_t call_pull(struct call *call, char *out, size_t room) {
     return call->pull ? call->pull(call, out, room) : pull_buffer(call, out, room);
 }
 
+size_t call_parts(const struct call *call, struct source_part *parts) {
+    if (call->pull == pull_source && !call->reply.stream) {
+        return source_parts(&call->source, parts);
+    }
+    parts[0] = (struct source_part){call->reply_bytes, call->reply_n};
+    return call->pull == NULL;
+}
+
 /* ---- headers ----------------------------------------------------------------------------------------- */
 
 void call_add_header(struct call *call, const char *name, const char *value) {

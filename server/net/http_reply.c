@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * Small replies are copied into the library's memory, so that header and body leave in one piece; it pulls
- * the others block by block.
+ * Small replies are copied into the library's memory, so that header and body leave in one piece. Others are sent from
+ * where they lie; streams, and what is written while it is sent, the library pulls block by block.
  */
 #include "http_reply.h"
 
 #include "config.h"
 #include "http_suspended.h"
 #include "request.h"
+#include "wire/source.h"
 
 #include <microhttpd.h>
 #include <stdlib.h>
@@ -53,6 +54,25 @@ static struct MHD_Response *small_response(struct request *request, size_t lengt
     return response;
 }
 
+/* The body from where it lies, which is there until the request is released; NULL where it has to be pulled. */
+static struct MHD_Response *direct_response(struct request *request, uint64_t length) {
+    struct source_part parts[SOURCE_MAX_PIECES];
+    struct MHD_IoVec vector[SOURCE_MAX_PIECES];
+    size_t n = call_parts(request->call, parts);
+    if (n == 0) {
+        return NULL;
+    }
+    request_send_directly(request, (int64_t)length);
+    if (n == 1) {
+        return MHD_create_response_from_buffer(parts[0].n, (void *)(uintptr_t)parts[0].bytes,
+                                               MHD_RESPMEM_PERSISTENT);
+    }
+    for (size_t i = 0; i < n; i++) {
+        vector[i] = (struct MHD_IoVec){parts[i].bytes, parts[i].n};
+    }
+    return MHD_create_response_from_iovec(vector, (unsigned)n, NULL, NULL);
+}
+
 static struct MHD_Response *make_response(struct request *request, const struct call_reply *reply) {
     bool no_body = reply->status == MHD_HTTP_NO_CONTENT || reply->status == MHD_HTTP_NOT_MODIFIED;
     bool small = reply->length >= 0 && reply->length <= HTTP_SMALL_REPLY && request->stream == NULL;
@@ -60,6 +80,12 @@ static struct MHD_Response *make_response(struct request *request, const struct 
         return small_response(request, no_body ? 0 : (size_t)reply->length);
     }
     uint64_t size = reply->length >= 0 ? (uint64_t)reply->length : MHD_SIZE_UNKNOWN;
+    if (reply->length >= 0 && request->stream == NULL && !request->is_head) {
+        struct MHD_Response *direct = direct_response(request, size);
+        if (direct != NULL) {
+            return direct;
+        }
+    }
     size_t block = size < HTTP_REPLY_BLOCK ? (size_t)size + 1 : HTTP_REPLY_BLOCK;
     struct MHD_Response *response = MHD_create_response_from_callback(size, block, read_reply, request, NULL);
     if (response != NULL && request->is_head && reply->length < 0) {

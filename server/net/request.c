@@ -47,7 +47,8 @@ struct request *request_open(struct shell *shell, struct conn *conn, const char 
                                 .peer = conn->peer,
                                 .phase = REQUEST_HEAD,
                                 .opened_ns = pool_now_ns(),
-                                .deadline_ns = NEVER};
+                                .deadline_ns = NEVER,
+                                .direct = -1};
     memcpy(request->target, target, size);
     conn->request = request;
     return request;
@@ -407,6 +408,27 @@ enum stream_state request_read(struct request *request, char *out, size_t room, 
     return state;
 }
 
+void request_send_directly(struct request *request, int64_t length) {
+    struct tcp_state tcp;
+    request->direct = length;
+    request->direct_mark = tcp_look(request->conn->fd, &tcp) ? tcp.taken : -1;
+}
+
+/* Nobody counted what went out by itself: all of it, or what the client's kernel has acknowledged, of which the header
+ * is a few hundred bytes. */
+static void count_direct(struct request *request, enum request_outcome outcome) {
+    struct tcp_state tcp;
+    if (request->direct < 0) {
+        return;
+    }
+    request->sent = request->direct;
+    if (outcome != REQUEST_SENT) {
+        bool known = request->direct_mark >= 0 && tcp_look(request->conn->fd, &tcp);
+        int64_t taken = known ? tcp.taken - request->direct_mark : 0;
+        request->sent = taken < request->direct ? taken : request->direct;
+    }
+}
+
 /* ---- The end ------------------------------------------------------------------------------------------- */
 
 enum request_outcome request_broken(const struct request *request) {
@@ -422,6 +444,7 @@ void request_release(struct request *request, enum request_outcome outcome) {
         call_stop(request->call, CALL_STOP_CLIENT_GONE);
     }
     bool busy = request->stream != NULL && !stream_cancel(request->stream);
+    count_direct(request, outcome);
     request_record(request, outcome, busy);
     request->conn->request = NULL;
     if (outcome == REQUEST_TIMED_OUT && !request->told) {

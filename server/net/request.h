@@ -77,6 +77,8 @@ struct request {
     bool plans;  /* the job's first part is call_finish */
     int64_t opened_ns, deadline_ns;
     int64_t received, sent; /* bytes of the bodies */
+    int64_t direct;         /* of the reply, sent without being read; -1 = it is read */
+    int64_t direct_mark;    /* what the client had taken of the connection when that began; -1 = not known */
 
     /* The HTTP side's own. */
     void *connection;
@@ -107,6 +109,8 @@ void request_stop(struct request *request);   /* the daemon stops */
 bool request_waits(const struct request *request);
 /* The next bytes of the reply's body. STREAM_WAIT sets waits_block. */
 enum stream_state request_read(struct request *request, char *out, size_t room, size_t *n);
+/* The reply of so many bytes goes out without being read. */
+void request_send_directly(struct request *request, int64_t length);
 /* Its connection broke: cut by the sweep for being slow, or failed by us in the middle of a reply; else the
  * client left. */
 enum request_outcome request_broken(const struct request *request);

@@ -218,6 +218,20 @@ uint64_t source_bound(const struct source *source) {
     return bound;
 }
 
+size_t source_parts(const struct source *source, struct source_part *parts) {
+    for (size_t i = 0; i < source->n; i++) {
+        const struct piece *piece = &source->pieces[i];
+        if (piece->kind == PIECE_TEXT) {
+            parts[i] = (struct source_part){source->text.data + piece->start, piece->end - piece->start};
+        } else if (piece->kind == PIECE_BINARY && piece->item->tensor.data) {
+            parts[i] = (struct source_part){piece->item->tensor.data, pe_tensor_bytes(&piece->item->tensor)};
+        } else {
+            return 0;
+        }
+    }
+    return source->n;
+}
+
 /* Rows come out infinite where a value is beyond the largest number of their type: nobody looked before. */
 static bool rows_finite(const struct source *source, const struct result_item *item) {
     struct pe_tensor made = {.data = source->rows, .dtype = item->tensor.dtype, .rank = 1};

@@ -50,6 +50,13 @@ uint64_t source_bound(const struct source *source);
 uint64_t source_tensor_bound(const struct format *format, const struct pe_tensor *tensor);
 /* The next bytes: all of `room`, but at the end; 0 = the end (or failed). */
 size_t source_pull(struct source *source, char *out, size_t room);
+/* All of it where it lies, into parts [SOURCE_MAX_PIECES], until source_close; nothing of it pulled yet. Returns their
+ * number, 0 where some of it is still to be made. */
+struct source_part {
+    const void *bytes;
+    size_t n;
+};
+size_t source_parts(const struct source *source, struct source_part *parts);
 void source_close(struct source *source);
 
 #endif

@@ -215,6 +215,35 @@ def test_big_bodies():
             assert work.good(receive_reply(sock))
 
 
+def test_big_replies():
+    """They leave from where they were computed, in as many pieces as the client takes, and are counted."""
+    sinusoids = "/v1/encode?type=sinusoidal&d_model=500&positions=0:700&format="
+    rope = "/v1/encode?type=rope&head_dim=600&layout=halves&positions=0:800&format=safetensors"
+    with start() as daemon:
+        for target in (*(sinusoids + form for form in ("npy", "raw", "json", "csv")), rope):
+            want = subprocess.run([PATH, "--call", "GET " + target], capture_output=True, check=True).stdout
+            assert len(want) > 1 << 20
+            with daemon.connect() as sock:
+                for name in ("slow", "again"):  # the second in step behind the first
+                    sock.sendall(text(f"GET {target} HTTP/1.1\r\n{HOST}X-Request-Id: {name}-{target}\r\n\r\n"))
+                    time.sleep(0.05 if name == "slow" else 0)  # the kernel's buffers are full by now
+                    status, headers, body = receive_reply(sock)
+                    assert status == 200 and body == want, (target, headers, len(body))
+                    entry = daemon.wait_log(lambda e, i=f"{name}-{target}": e.get("request_id") == i)
+                    assert entry["bytes"] == len(want), entry
+        assert daemon.metrics()["posenc_streams_total"] == 0
+        with daemon.connect() as sock:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+            big = "/v1/apply?type=sinusoidal"
+            body = b"\x93NUMPY\x01\x00v\x00" + b"{'descr': '<f4', 'fortran_order': False, 'shape': (8000, 500), }".ljust(117) + b"\n"
+            body += bytes(8000 * 500 * 4)
+            sock.sendall(text(f"POST {big} HTTP/1.1\r\n{HOST}X-Request-Id: left\r\nContent-Type: application/x-npy\r\n"
+                              f"Content-Length: {len(body)}\r\n\r\n") + body)
+            assert sock.recv(100).startswith(b"HTTP/1.1 200")
+        entry = daemon.wait_log(lambda e: e.get("request_id") == "left")
+        assert entry["status"] == 499 and 0 <= entry["bytes"] < len(body), entry
+
+
 def test_expect_continue():
     limit = ("--body-bytes", "100000")
     with start(*limit) as daemon:
@@ -449,12 +478,13 @@ def test_stream_has_flat_memory():
 def test_stream_is_the_posted_reply():
     for form in ("npy", "json", "csv"):
         with start() as daemon:
-            query = f"type=sinusoidal&d_model=64&positions=0:5000&format={form}"
+            query = f"type=sinusoidal&d_model=64&positions=0:10000&format={form}"
             status, headers, streamed = daemon.get("/v1/encode?" + query)
-            document = {"encoding": {"type": "sinusoidal", "d_model": 64}, "positions": "0:5000"}
+            document = {"encoding": {"type": "sinusoidal", "d_model": 64}, "positions": "0:10000"}
             _, _, posted = daemon.post("/v1/encode?format=" + form, document)
             assert status == 200 and streamed == posted, form
-            assert daemon.metrics()["posenc_streams_active"] == 0
+            metrics = daemon.metrics()
+            assert metrics["posenc_streams_total"] == 1 and metrics["posenc_streams_active"] == 0
 
 
 def test_stream_of_a_client_that_leaves():

@@ -567,7 +567,7 @@ def test_http_1_0():
                 sock.sendall((old + "Connection: Keep-Alive\r\n\r\n").encode())
                 status, headers, body = receive_reply(sock)
                 assert (status, body, headers["connection"].lower()) == (200, probe.body, "keep-alive"), headers
-        long = old.replace("d_model=6&positions=0:4", "d_model=64&positions=0:3000")
+        long = old.replace("d_model=6&positions=0:4", "d_model=64&positions=0:10000")
         data, closed = exchange(daemon, long + "Connection: keep-alive\r\n\r\n")
         status, headers, body = head_of(data)
         assert status == 200 and closed and "transfer-encoding" not in headers and json.loads(body), headers

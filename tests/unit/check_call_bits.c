@@ -93,7 +93,10 @@ static char *whole_of(const char *encoding, const char *dtype, size_t row_bytes)
     snprintf(request, sizeof request, "GET /v1/encode?%s&dtype=%s&format=raw&positions=%d:%d", encoding,
              dtype, FIRST, FIRST + COUNT);
     struct call_try try = {.request = request, .room = 10000};
+    const int64_t usual = ground.config.reply_bytes;
+    ground.config.reply_bytes = 64 << 10; /* little, so that it is streamed */
     char *whole = bytes_of(&try, COUNT * row_bytes);
+    ground.config.reply_bytes = usual;
     ck_assert(call_reply(try.call)->stream);
     call_try_close(&try);
     return whole;

@@ -58,6 +58,7 @@ static struct pe_arena *arena;
 static void setup(void) {
     struct pe_error err = {0};
     call_ground_open(&ground);
+    ground.config.reply_bytes = 2 << 20; /* little, so that it is soon streamed */
     arena = pe_arena_open((size_t)64 << 20, NULL, &err);
 }
 

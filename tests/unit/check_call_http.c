@@ -124,7 +124,7 @@ END_TEST
 START_TEST(head_as_get) {
     static const char *const targets[] = {
         TARGET, TARGET "&format=npy", "/v1/version",
-        "/v1/encode?type=sinusoidal&d_model=64&positions=0:4000&format=raw"};
+        "/v1/encode?type=sinusoidal&d_model=64&positions=0:10000&format=raw"};
     static const char *const names[] = {"Content-Type", "ETag",           "Cache-Control",
                                         "Vary",         "X-Posenc-Shape", "X-Posenc-Encoding"};
     for (size_t i = 0; i < PE_COUNT(targets); i++) {
@@ -299,7 +299,7 @@ START_TEST(headers_of_replies) {
     ck_assert_str_eq(call_try_header(&batch, "Cache-Control"), "no-store");
     ck_assert_ptr_nonnull(strstr(call_try_header(&batch, "Server-Timing"), "compute;dur="));
     call_try_close(&batch);
-    struct call_try streamed = {.request = "GET /v1/encode?type=random&d_model=64&positions=0:4000"};
+    struct call_try streamed = {.request = "GET /v1/encode?type=random&d_model=64&positions=0:10000"};
     call_try(&ground, &streamed);
     ck_assert_str_eq(call_try_header(&streamed, "Server-Timing"), "");
     call_try_close(&streamed);
