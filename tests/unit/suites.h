@@ -125,6 +125,7 @@
     X(wave)               \
     X(wave64)             \
     X(wave_add)           \
+    X(wave_bounds)        \
     X(wavlm)
 /* clang-format on */
 

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What random values do not find: the two bounds of wave.c on which correct rounding rests. Angles are held against
+ * the exact ones in double, so that a wrong digit of a polynomial shows long before it changes a float; and values
+ * that are so near the middle of two floats that no double tells on which side they are, from every instruction set, at
+ * every place of a run.
+ */
+#include "suites.h"
+
+#include "core/ladder.h"
+#include "instructions.h"
+#include "kernels/wave.h"
+#include "posenc_fields.h"
+#include "random.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAIRS ((size_t)256)
+#define ROWS  64
+
+static struct pe_turn turns[PAIRS];
+static struct pe_wave wave;
+static void *tables;
+
+static void setup(void) {
+    tables = aligned_alloc(64, (pe_wave_bytes(PAIRS) + 63) / 64 * 64);
+    ck_assert_ptr_nonnull(tables);
+    pe_ladder_fill(turns, PAIRS, 10000, 2, 2 * PAIRS);
+}
+
+static void teardown(void) {
+    free(tables);
+}
+
+static void wave_of(int set, int64_t step, bool pairs) {
+    instructions_limit((enum pe_instructions)set);
+    pe_wave_open(&wave, tables, turns, PAIRS, step, pairs);
+    ck_assert_int_eq((int)wave.instructions, set);
+}
+
+/* ---- Angles -------------------------------------------------------------------------------------------- */
+
+/* The turnings by 1, 3, 5 and 7 halves of unit are angles as kernels compute them, off by 2^-52 at most; the exact ones
+ * were rounded, by 2^-54. */
+static void expect_angles(const struct pe_wave_step *steps, int64_t unit, bool pairs) {
+    for (int k = 0; k < PE_WAVE_TURNINGS; k++) {
+        double sin[PAIRS], cos[PAIRS];
+        struct pe_place place;
+        pe_place_of(&place, (double)((2 * k + 1) * unit), 0.5, 0);
+        pe_phase_row(&place, turns, PAIRS, PE_DTYPE_F64, &(struct pe_phase_out){sin, cos, 1, NULL});
+        for (size_t i = 0; i < PAIRS; i++) {
+            const struct pe_wave_step *step = &steps[i / PE_WAVE_LANES];
+            const size_t lane = i % PE_WAVE_LANES, column = pairs ? 2 * lane : lane;
+            const double off = fmax(fabs(step->sin[k][column] - sin[i]), fabs(step->cos[k][column] - cos[i]));
+            EXPECT(off <= 0x1.4p-52, "%s: pair %zu at %lld/2 * %d is off by %a",
+                   instructions_name(wave.instructions), i, (long long)unit, 2 * k + 1, off);
+        }
+    }
+}
+
+START_TEST(angles_are_within_their_bound) {
+    uint64_t state = 1;
+    for (int round = 0; round < RANDOM_ROUNDS(400); round++) {
+        const int64_t step = 1 + (int64_t)(random_next(&state) >> 17 >> random_next(&state) % 40);
+        const bool pairs = round % 2;
+        wave_of(_i, round % 4 < 2 ? step : -step, pairs);
+        expect_angles(wave.steps, wave.step, pairs);
+        expect_angles(wave.leaps, 8 * wave.step, pairs);
+    }
+}
+END_TEST
+
+/* ---- Values in the middle ------------------------------------------------------------------------------ */
+
+/* Of width 512, base 10000. Found among the positions up to 60,000,000: the double nearest to the value, which is more
+ * than 1/2, has the bits of the middle of two floats. */
+static const struct {
+    int64_t x;
+    size_t pair;
+    bool is_sine;
+} middles[] = {
+    {1599813, 8, true},     {2913351, 210, false},  {5495508, 225, true},   {9799602, 13, true},
+    {10461481, 104, true},  {12607006, 47, true},   {13069831, 239, false}, {15075731, 159, false},
+    {15998130, 72, true},   {16849923, 245, true},  {19001448, 3, false},   {22741563, 30, false},
+    {22925034, 172, false}, {27882086, 13, true},   {30761040, 19, true},   {33272887, 94, false},
+    {36136359, 252, true},  {40832421, 51, true},   {41348487, 103, false}, {42289789, 5, true},
+    {42424395, 175, true},  {43102901, 128, true},  {44262604, 40, true},   {45474444, 206, false},
+    {48605841, 159, true},  {49849235, 95, false},  {50067671, 243, false}, {50379917, 23, false},
+    {51235835, 82, false},  {54279464, 205, false},
+};
+
+/* The value's own group and those beside it, of which four are computed side by side. */
+static void check_middle(size_t i, size_t before, bool halves, bool cos_first) {
+    enum { SOME = 4 * PE_WAVE_LANES };
+    float rows[ROWS][2 * SOME], want[2];
+    const size_t first = middles[i].pair / SOME * SOME, at = middles[i].pair - first;
+    const struct pe_wave part = pe_wave_part(&wave, first, SOME);
+    float *second = rows[0] + (halves ? SOME : 1);
+    const struct pe_wave_out out = {.sin = cos_first ? second : rows[0],
+                                    .cos = cos_first ? rows[0] : second,
+                                    .step = halves ? 1 : 2,
+                                    .n_sin = SOME,
+                                    .n_cos = SOME,
+                                    .stride = 2 * SOME};
+    struct pe_place place;
+    pe_place_of(&place, (double)middles[i].x, 1, 0);
+    pe_phase_exact(&place, &turns[middles[i].pair], PE_DTYPE_F32,
+                   &(struct pe_phase_out){&want[0], &want[1], 1, NULL});
+    if (before < ROWS) {
+        pe_wave_run(&part, middles[i].x - (int64_t)before, 1, ROWS, &out);
+    } else {
+        pe_wave_row(&part, &place, &out);
+    }
+    const float *got = (middles[i].is_sine ? out.sin : out.cos) + at * out.step + before % ROWS * out.stride;
+    EXPECT(memcmp(got, &want[!middles[i].is_sine], sizeof *got) == 0,
+           "%s: position %lld, pair %zu, row %zu: %a, not %a", instructions_name(wave.instructions),
+           (long long)middles[i].x, middles[i].pair, before, (double)*got, (double)want[!middles[i].is_sine]);
+}
+
+START_TEST(middles_are_decided_exactly) {
+    for (int layout = 0; layout < 4; layout++) {
+        wave_of(_i, 1, layout & 1);
+        for (size_t i = 0; i < PE_COUNT(middles); i++) {
+            for (size_t before = 0; before <= ROWS; before++) {
+                check_middle(i, before, !(layout & 1), layout >> 1);
+            }
+        }
+    }
+}
+END_TEST
+
+Suite *wave_bounds_suite(void) {
+    Suite *suite = suite_create("wave_bounds");
+    TCase *tests = tcase_create("wave_bounds");
+    const int sets = (int)pe_instructions() + 1;
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_loop_test(tests, angles_are_within_their_bound, 0, sets);
+    tcase_add_loop_test(tests, middles_are_decided_exactly, 0, sets);
+    suite_add_tcase(suite, tests);
+    return suite;
+}
