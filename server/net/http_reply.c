@@ -73,27 +73,27 @@ static struct MHD_Response *direct_response(struct request *request, uint64_t le
     return MHD_create_response_from_iovec(vector, (unsigned)n, NULL, NULL);
 }
 
-static struct MHD_Response *make_response(struct request *request, const struct call_reply *reply) {
-    bool no_body = reply->status == MHD_HTTP_NO_CONTENT || reply->status == MHD_HTTP_NOT_MODIFIED;
-    bool small = reply->length >= 0 && reply->length <= HTTP_SMALL_REPLY && request->stream == NULL;
-    if (no_body || (small && !request->is_head)) {
-        return small_response(request, no_body ? 0 : (size_t)reply->length);
-    }
-    uint64_t size = reply->length >= 0 ? (uint64_t)reply->length : MHD_SIZE_UNKNOWN;
-    if (reply->length >= 0 && request->stream == NULL && !request->is_head) {
-        struct MHD_Response *direct = direct_response(request, size);
-        if (direct != NULL) {
-            return direct;
-        }
-    }
+/* Pulled by the library, block by block; of a HEAD nothing is. */
+static struct MHD_Response *pulled_response(struct request *request, int64_t length) {
+    uint64_t size = length >= 0 ? (uint64_t)length : MHD_SIZE_UNKNOWN;
     size_t block = size < HTTP_REPLY_BLOCK ? (size_t)size + 1 : HTTP_REPLY_BLOCK;
     struct MHD_Response *response = MHD_create_response_from_callback(size, block, read_reply, request, NULL);
-    if (response != NULL && request->is_head && reply->length < 0) {
+    if (response != NULL && request->is_head && length < 0) {
         /* The library would send the end of a chunked body after the header. Without chunks there is no body
          * and no length, and the connection is closed. */
         MHD_set_response_options(response, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT, MHD_RO_END);
     }
     return response;
+}
+
+static struct MHD_Response *make_response(struct request *request, const struct call_reply *reply) {
+    bool no_body = reply->status == MHD_HTTP_NO_CONTENT || reply->status == MHD_HTTP_NOT_MODIFIED;
+    bool known = reply->length >= 0 && request->stream == NULL && !request->is_head;
+    if (no_body || (known && reply->length <= HTTP_SMALL_REPLY)) {
+        return small_response(request, no_body ? 0 : (size_t)reply->length);
+    }
+    struct MHD_Response *direct = known ? direct_response(request, (uint64_t)reply->length) : NULL;
+    return direct != NULL ? direct : pulled_response(request, reply->length);
 }
 
 bool http_reply_send(struct request *request) {
