@@ -232,12 +232,29 @@ size_t source_parts(const struct source *source, struct source_part *parts) {
     return source->n;
 }
 
-/* Rows come out infinite where a value is beyond the largest number of their type: nobody looked before. */
-static bool rows_finite(const struct source *source, const struct result_item *item) {
-    struct pe_tensor made = {.data = source->rows, .dtype = item->tensor.dtype, .rank = 1};
+static size_t rows_left(const struct source *source, const struct result_item *item) {
+    size_t row = row_length(&item->tensor);
+    return row ? pe_tensor_count(&item->tensor) / row - source->rows_done : 0;
+}
+
+/* The next n rows. They come out infinite where a value is beyond the largest number of their type: nobody looked
+ * before. */
+static void make_rows(struct source *source, const struct result_item *item, size_t n, void *out) {
+    struct pe_tensor made = {.data = out, .dtype = item->tensor.dtype, .rank = 1};
     struct pe_error ignored = {0};
-    made.dim[0] = source->block_n;
-    return pe_tensor_check_finite(&made, item->minus_inf, &ignored) == PE_OK;
+    made.dim[0] = n * row_length(&item->tensor);
+    item->rows(item->state, source->rows_done, n, out);
+    source->rows_done += n;
+    source->failed = pe_tensor_check_finite(&made, item->minus_inf, &ignored) != PE_OK;
+}
+
+/* Are there more elements, ready or to be made? */
+static bool block_more(const struct source *source, const struct result_item *item) {
+    if (source->block_at < source->block_n) {
+        return true;
+    }
+    return item->tensor.data ? !source->block && pe_tensor_count(&item->tensor) > 0
+                             : rows_left(source, item) > 0;
 }
 
 /* Makes more elements ready; false when the tensor is done, or failed. */
@@ -245,23 +262,20 @@ static bool block_next(struct source *source, const struct result_item *item) {
     if (source->block_at < source->block_n) {
         return true;
     }
-    size_t count = pe_tensor_count(&item->tensor), row = row_length(&item->tensor);
     source->block_at = source->block_n = 0;
     if (item->tensor.data) {
-        source->block_n = source->block ? 0 : count;
+        source->block_n = source->block ? 0 : pe_tensor_count(&item->tensor);
         source->block = item->tensor.data;
         return source->block_n > 0;
     }
-    size_t left = row ? count / row - source->rows_done : 0;
+    size_t left = rows_left(source, item);
     size_t rows = left < source->rows_room ? left : source->rows_room;
     if (!rows) {
         return false;
     }
-    item->rows(item->state, source->rows_done, rows, source->rows);
-    source->rows_done += rows;
+    make_rows(source, item, rows, source->rows);
     source->block = source->rows;
-    source->block_n = rows * row;
-    source->failed = !rows_finite(source, item);
+    source->block_n = rows * row_length(&item->tensor);
     return !source->failed;
 }
 
@@ -281,9 +295,33 @@ static size_t pull_late(struct source *source, const struct piece *piece, char *
     return pull_bytes(source, piece->item->late->text, piece->item->late->n, out, room);
 }
 
+/* Whole rows straight to where they are wanted, as many as a block has: what is made is looked through while it is in
+ * a cache. 0: they are made in the source's memory, and parts of them copied. */
+static size_t pull_rows(struct source *source, const struct result_item *item, char *out, size_t room) {
+    size_t size = pe_dtype_size(item->tensor.dtype), row_bytes = row_length(&item->tensor) * size;
+    if (item->tensor.data || source->block_at < source->block_n || !row_bytes || (uintptr_t)out % size) {
+        return 0;
+    }
+    size_t n = room / row_bytes, left = rows_left(source, item);
+    n = n < left ? n : left;
+    n = n < source->rows_room ? n : source->rows_room;
+    if (n) {
+        make_rows(source, item, n, out);
+    }
+    return source->failed ? 0 : n * row_bytes;
+}
+
 static size_t pull_binary(struct source *source, const struct piece *piece, char *out, size_t room) {
     size_t size = pe_dtype_size(piece->item->tensor.dtype), total = 0;
-    while (room - total >= size && block_next(source, piece->item)) {
+    while (room - total >= size && !source->failed) {
+        size_t made = pull_rows(source, piece->item, out + total, room - total);
+        total += made;
+        if (made) {
+            continue;
+        }
+        if (source->failed || !block_next(source, piece->item)) {
+            break;
+        }
         size_t n = source->block_n - source->block_at, fit = (room - total) / size;
         n = n < fit ? n : fit;
         memcpy(out + total, source->block + source->block_at * size, n * size);
@@ -402,7 +440,7 @@ static bool piece_done(struct source *source, const struct piece *piece) {
     if (piece->kind == PIECE_LATE) {
         return source->done == piece->item->late->n;
     }
-    return !block_next(source, piece->item);
+    return !block_more(source, piece->item);
 }
 
 /* Bytes of the pieces as they fit, in whole numbers; at least one while there are any and room >=
