@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <string.h>
 
 enum { PARTS = 500, LANES_MOST = 3, THREADS = 8 };
 
@@ -41,6 +42,7 @@ START_TEST(each_part_runs_once_and_alone_in_its_lane) {
     struct pe_arena *arena = pe_arena_open((size_t)1 << 16, NULL, &err);
     static struct ground ground;
     struct ground *self = &ground;
+    memset(&ground, 0, sizeof ground);
     ground.n_lanes = (size_t)_i;
     ground.lanes = pe_lanes_open(arena, ground.n_lanes, &err);
     ground.work = (struct pe_lanes_work){.n_parts = PARTS, .state = &self, .run = part_run};
