@@ -45,10 +45,24 @@ const struct lift_options lift_defaults = {
 
 /* ---- Feeding ------------------------------------------------------------------------------------------- */
 
+static size_t piece_of(enum lift_cut cut, size_t at, size_t n, uint64_t *state) {
+    switch (cut) {
+    case LIFT_CUT_BYTES:
+        return 1;
+    case LIFT_CUT_RANDOM:
+        return 1 + random_below(state, 24);
+    case LIFT_CUT_AT:
+        return at == 0 ? (size_t)*state : n;
+    case LIFT_CUT_WHOLE:
+    default:
+        return n;
+    }
+}
+
 int lift_feed_cut(struct lift *lift, const char *text, size_t n, enum lift_cut cut, uint64_t *state,
                   struct pe_error *err) {
     for (size_t i = 0, size; i < n; i += size) {
-        size = cut == LIFT_CUT_WHOLE ? n : cut == LIFT_CUT_BYTES ? 1 : 1 + random_below(state, 24);
+        size = piece_of(cut, i, n, state);
         size = size < n - i ? size : n - i;
         char *chunk = malloc(size);
         EXPECT(chunk, "no memory");

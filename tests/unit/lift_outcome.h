@@ -24,8 +24,8 @@ bool lift_watched(void *context, const char *const *keys, size_t depth);
 extern const struct lift_options lift_defaults;
 
 /* Feeds the text and finishes. Every chunk is in memory of its own size, so that a sanitizer sees reads
- * beyond. */
-enum lift_cut { LIFT_CUT_WHOLE, LIFT_CUT_BYTES, LIFT_CUT_RANDOM };
+ * beyond. LIFT_CUT_AT: in two, the first of *state bytes. */
+enum lift_cut { LIFT_CUT_WHOLE, LIFT_CUT_BYTES, LIFT_CUT_RANDOM, LIFT_CUT_AT };
 int lift_feed_cut(struct lift *lift, const char *text, size_t n, enum lift_cut cut, uint64_t *state,
                   struct pe_error *err);
 /* "envelope | array | array", or "slug path: text" of the failure. To be freed; NULL when it is empty. */
