@@ -26,7 +26,7 @@ import _report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BARS = os.path.join(HERE, "bars.json")
-SCRIPTS = [name for name in ("serve",) if os.path.exists(os.path.join(HERE, name + ".py"))]
+SCRIPTS = ("serve", "memory")
 
 
 def parts_of(build):
@@ -39,8 +39,9 @@ def parts_of(build):
 
 def run_part(name, command):
     """Its lines. What it has to say besides goes to standard error, which is ours."""
-    print(f"bench: {name}", file=sys.stderr, flush=True)
+    began = time.monotonic()
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    print(f"bench: {name} took {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line]
     if done.returncode != 0:
         print(f"bench: {name} ended with {done.returncode}", file=sys.stderr)
