@@ -2,13 +2,14 @@
 """Runs all benchmarks and prints one table: what was measured, the ratio, the bar it is held against, and whether it
 is met. `make bench`, `make bench-check` and `make bench-report` call it:
 
-    python3 tests/bench/bench.py build/release [--check] [--report] [--record-floors] [--only kernels,serve]
+    python3 tests/bench/bench.py build/release [--check] [--report] [--record-floors] [--only kernels,serve] [--again]
 
 A benchmark is a C program tests/bench/X.c, built as bench-X, or a script listed below. It prints one JSON object a
 line: {"name": "ours/peer", "ms": .., "ratio": ..}, {"name": .., "missing": "what is not installed"}, or how a cost
 grows: {"name": .., "points": [[size, cost], ..]}, to which an exponent is fitted. Bars, and the floors that --check fails below, are in
 bars.json beside this. All lines, with what they were measured on, are written to build/bench.json. --record-floors
-sets the floors anew, to three quarters of what is seen now, so that they fail by faults rather than by chance.
+sets the floors anew, to three quarters of what is seen now, so that they fail by faults rather than by chance, and
+never beyond the bar. --again measures nothing, and takes what build/bench.json has.
 
 Ratios are medians of rounds in which both sides are measured by turns; times are only there to see what is large.
 """
@@ -26,6 +27,7 @@ import _report
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BARS = os.path.join(HERE, "bars.json")
+RESULT = "build/bench.json"
 SCRIPTS = ("serve", "memory")
 
 
@@ -148,10 +150,28 @@ def record_floors(bars, rows):
     for row in rows:
         if row.ratio is not None and not row.name.endswith("_bytes"):
             floor = row.ratio / 0.75 if row.at_most else row.ratio * 0.75
+            if row.bar is not None:
+                floor = max(floor, row.bar) if row.at_most else min(floor, row.bar)
             bars.setdefault(row.name, {"what": row.name})["floor"] = float(f"{floor:.2g}")
     with open(BARS, "w", encoding="utf-8") as file:
         lines = (f"  {json.dumps(name)}: {json.dumps(bar)}" for name, bar in bars.items())
         file.write("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def measure(build, only):
+    """What it was measured on, and all lines; both are kept."""
+    head = _machine.describe()
+    head["load at start"], began = _machine.load_average(), time.monotonic()
+    parts = parts_of(build)
+    lines = [line for name in parts if name in (only or parts) for line in run_part(name, parts[name])]
+    for line in lines:
+        if "points" in line:
+            line["exponent"] = round(exponent_of(line["points"]), 3)
+    head["load at end"], head["seconds"] = _machine.load_average(), round(time.monotonic() - began)
+    with open(RESULT, "w", encoding="utf-8") as file:
+        json.dump({"head": head, "lines": lines}, file, indent=1)
+        file.write("\n")
+    return head, lines
 
 
 def main():
@@ -161,23 +181,19 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--report", action="store_true")
     parser.add_argument("--record-floors", action="store_true")
+    parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
     with open(BARS, encoding="utf-8") as file:
         bars = json.load(file)
-    only = [name for name in options.only.replace(",", " ").split() if name]
-    head = _machine.describe()
-    head["load at start"], began = _machine.load_average(), time.monotonic()
-    parts = parts_of(options.build)
-    lines = [line for name in parts if name in (only or parts) for line in run_part(name, parts[name])]
-    for line in lines:
-        if "points" in line:
-            line["exponent"] = round(exponent_of(line["points"]), 3)
-    head["load at end"], head["seconds"] = _machine.load_average(), round(time.monotonic() - began)
+    only = options.only.replace(",", " ").split()
+    if options.again:
+        with open(RESULT, encoding="utf-8") as file:
+            found = json.load(file)
+        head, lines = found["head"], found["lines"]
+    else:
+        head, lines = measure(options.build, only)
     rows = rows_of(bars, lines, only)
     show(head, rows, lines)
-    with open("build/bench.json", "w", encoding="utf-8") as file:
-        json.dump({"head": head, "lines": lines}, file, indent=1)
-        file.write("\n")
     if options.record_floors:
         record_floors(bars, rows)
     if options.report:
