@@ -17,7 +17,8 @@ struct buffers;
  * count in the budget, which may be NULL: beyond it there are none. NULL = no memory. */
 struct buffers *buffers_open(size_t keep_bytes, struct budget *budget);
 void buffers_close(struct buffers *buffers); /* all blocks have come back; NULL is allowed */
-/* Its functions, for any thread. Blocks are 64-byte aligned and not cleared. */
+/* Its functions, for any thread. Blocks are not cleared, and large ones (256 KiB and
+ * more) are 64-byte aligned. */
 struct pe_allocator buffers_allocator(struct buffers *buffers);
 size_t buffers_kept(struct buffers *buffers); /* bytes kept now */
 /* When blocks are kept and none has come back since the last call: frees all of them, and then what malloc
