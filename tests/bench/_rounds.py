@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import os
+import signal
 import statistics
 import struct
 import sys
@@ -105,6 +106,7 @@ def run_groups(namespace):
     """
     groups = {name[len("measure_"):]: function for name, function in namespace.items() if name.startswith("measure_")}
     failed = False
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # what was started is ended on the way out
     for name in sys.argv[2:] or groups:
         print(f"bench: {name}", file=sys.stderr, flush=True)
         try:

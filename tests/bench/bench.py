@@ -64,7 +64,7 @@ class Row:
 
     def state(self):
         if self.ratio is None:
-            return "missing: " + self.line.get("missing", "not measured")
+            return f"peer missing: {self.line['missing']}" if "missing" in self.line else "not measured"
         if self.bar is None:
             return ""
         if self.within(self.bar):
@@ -109,7 +109,7 @@ def sum_of(rows):
     barred = [row for row in rows if row.bar is not None]
     states = [row.state().split(":")[0] for row in barred]
     return f"{len(barred)} bars: {states.count('met')} met, {states.count('short')} short, " \
-           f"{states.count('missing')} not measured"
+           f"{len(states) - states.count('met') - states.count('short')} not measured"
 
 
 def exponent_of(points):
