@@ -114,6 +114,11 @@ static PE_INLINE void place_put(const struct place *to, ptrdiff_t row, size_t g,
 #include "kernels/wave_rows.h"
 #undef TARGETED
 
+static uint32_t row_plain(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
+                          const struct pe_wave_out *out) {
+    BY_TARGET(row_of_plain, turns, n, x)
+}
+
 static PE_INLINE uint32_t block_of_plain(const struct pe_wave_step *steps, size_t n,
                                          const struct wave_anchor *anchors, const struct place *to) {
     uint32_t bad = 0;

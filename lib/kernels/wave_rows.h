@@ -78,11 +78,6 @@ static PE_INLINE uint32_t TARGETED(row_of)(const struct pe_wave_turns *turns, si
     return bad;
 }
 
-static uint32_t TARGETED(row)(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
-                              const struct pe_wave_out *out) {
-    BY_TARGET(TARGETED(row_of), turns, n, x)
-}
-
 /* Columns and their partners. */
 static PE_INLINE void TARGETED(partner)(const double v[PE_WAVE_COLUMNS], double w[PE_WAVE_COLUMNS],
                                         bool pairs) {

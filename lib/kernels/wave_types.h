@@ -52,6 +52,8 @@ struct wave_order {
 #define WAVE_SEEN UINT64_C(0x7fffffff1fffffff)
 #define WAVE_TIE  UINT64_C(0x0000000010000000)
 #define WAVE_NEAR UINT64_C(0x3f40000000034000) /* 2^-11, and 3.25 * 2^16 */
+/* The same moved up by 1 and 3. */
+#define WAVE_NEAR_ROW_SHIFTED UINT64_C(0x7e800000801a0000)
 
 /* cos(2*pi*u) and sin(2*pi*u)/u for |u| <= 1/8, in z = u^2: those polynomials of their length whose largest
  * absolute error, of sin itself, is least, found by Remez' exchange. With rounded coefficients it is 2^-55.9 and
