@@ -55,6 +55,7 @@
 
 #define BLOCK WAVE_BLOCK
 #define SPAN  (BLOCK * WAVE_BLOCKS)
+#define FEW   (3 * BLOCK) /* rows for which a middle each is less work */
 
 static PE_INLINE uint32_t float_bits(float v) {
     uint32_t bits;
@@ -98,40 +99,26 @@ static PE_INLINE void place_put(const struct place *to, ptrdiff_t row, size_t g,
     memcpy(to->half[1] + row * to->row + at, v + PE_WAVE_LANES, half);
 }
 
-/* With pairs, or without, as a constant. */
+/* Blocks one after the other, with pairs or without as a constant. */
 #define BY_PLACE(kernel)                                                                                     \
-    const ptrdiff_t row = (ptrdiff_t)out->stride;                                                            \
-    if (out->step == 1) {                                                                                    \
-        return kernel(steps, n, anchors, &(struct place){{out->sin, out->cos}, row, false});                 \
-    }                                                                                                        \
-    const bool swap = out->cos < out->sin;                                                                   \
-    float *const at = swap ? out->cos + 7 * row : out->sin;                                                  \
-    return kernel(steps, n, anchors, &(struct place){{at, at + PE_WAVE_LANES}, swap ? -row : row, true});
+    const struct wave_order order = wave_order_of(out);                                                      \
+    const ptrdiff_t row = (ptrdiff_t)out->stride, next = order.swap ? -row : row;                            \
+    for (size_t block = 0; block < n_blocks; block++) {                                                      \
+        const size_t at = block * WAVE_BLOCK * out->stride;                                                  \
+        float *const first = order.swap ? out->cos + at + 7 * row : out->sin + at;                           \
+        bad[block] = order.pairs ? kernel(steps, n, middles[block],                                          \
+                                          &(struct place){{first, first + PE_WAVE_LANES}, next, true})       \
+                                 : kernel(steps, n, middles[block],                                          \
+                                          &(struct place){{first, out->cos + at}, row, false});              \
+    }
 
-#define EACH_COLUMN(j) for (size_t j = 0; j < PE_WAVE_COLUMNS; j++)
+#define EACH_COLUMN(j) _Pragma("GCC unroll 1") for (size_t j = 0; j < PE_WAVE_COLUMNS; j++)
 
 #define TARGETED(x) x##_plain
 #include "kernels/wave_rows.h"
 #undef TARGETED
 
-static uint32_t row_plain(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
-                          const struct pe_wave_out *out) {
-    BY_TARGET(row_of_plain, turns, n, x)
-}
-
-static PE_INLINE uint32_t block_of_plain(const struct pe_wave_step *steps, size_t n,
-                                         const struct wave_anchor *anchors, const struct place *to) {
-    uint32_t bad = 0;
-    for (size_t g = 0; g < n; g++) {
-        bad |= (uint32_t)group_of_plain(&steps[g], &anchors[g], to, g) << g;
-    }
-    return bad;
-}
-
-static uint32_t block_plain(const struct pe_wave_step *steps, size_t n, const struct wave_anchor *anchors,
-                            const struct pe_wave_out *out) {
-    BY_PLACE(block_of_plain)
-}
+#include "kernels/wave_plain.h"
 
 #if PE_AVX2
 #include "kernels/fma_begin.h"
@@ -144,10 +131,10 @@ static uint32_t block_plain(const struct pe_wave_step *steps, size_t n, const st
 
 static const struct wave_kernel *const kernels[PE_INSTRUCTIONS_COUNT] = {
     [PE_INSTRUCTIONS_PLAIN] =
-        &(const struct wave_kernel){angles_plain, row_plain, middles_plain, block_plain, NULL},
+        &(const struct wave_kernel){angles_plain, row_plain, middles_plain, blocks_plain, NULL},
 #if PE_AVX2
     [PE_INSTRUCTIONS_AVX2] =
-        &(const struct wave_kernel){angles_avx2, row_avx2, middles_avx2, block_avx2, NULL},
+        &(const struct wave_kernel){angles_avx2, row_avx2, middles_avx2, blocks_avx2, NULL},
     [PE_INSTRUCTIONS_AVX512] = &pe_wave_avx512,
 #endif
 };
@@ -296,16 +283,6 @@ static void block_again(const struct chunk *chunk, int64_t x, int64_t step, uint
     }
 }
 
-/* A block at `at`, of whose middles are known. */
-static void chunk_block(const struct chunk *chunk, const struct pe_wave_step *steps,
-                        const struct wave_anchor *middle, int64_t at, int64_t step,
-                        const struct pe_wave_out *out) {
-    uint32_t bad = chunk->kernel->block(steps, chunk->n, middle, out);
-    if (bad) {
-        block_again(chunk, at, step, bad, out);
-    }
-}
-
 /* Rows x, x + step ..., at least eight, of some groups; the last eight may come twice, with the same bits. */
 static void chunk_run(const struct chunk *chunk, int64_t x, int64_t step, size_t n) {
     const struct pe_wave *wave = chunk->wave;
@@ -319,19 +296,25 @@ static void chunk_run(const struct chunk *chunk, int64_t x, int64_t step, size_t
         leaps = wave->leaps + chunk->first;
     } else {
         steps_fill(chunk->kernel, turns, chunk->n, step, order.pairs, made[0]);
-        steps_fill(chunk->kernel, turns, chunk->n, BLOCK * step, order.pairs, made[1]);
-    }
-    for (size_t done = 0; done < n; done += BLOCK) {
-        bool last = n - done < BLOCK;
-        done = last ? n - BLOCK : done;
-        int64_t at = x + (int64_t)done * step;
-        struct pe_wave_out out = out_at(&chunk->out, 0, done);
-        size_t block = last ? 0 : done / BLOCK % WAVE_BLOCKS;
-        if (block == 0) {
-            struct wave_x middle = x_of_half(2 * at + ((last ? BLOCK : SPAN) - 1) * step);
-            chunk->kernel->middles(turns, last ? NULL : leaps, chunk->n, &middle, order, middles);
+        if (n > FEW) {
+            steps_fill(chunk->kernel, turns, chunk->n, BLOCK * step, order.pairs, made[1]);
         }
-        chunk_block(chunk, steps, middles[block], at, step, &out);
+    }
+    for (size_t done = 0, some; done < n; done += some) {
+        done = n - done < BLOCK ? n - BLOCK : done;
+        const bool alone = n - done < 2 * BLOCK || n <= FEW;
+        some = alone ? BLOCK : n - done < SPAN ? (n - done) / BLOCK * BLOCK : SPAN;
+        const int64_t at = x + (int64_t)done * step;
+        const struct wave_x middle = x_of_half(2 * at + ((alone ? BLOCK : SPAN) - 1) * step);
+        const struct pe_wave_out out = out_at(&chunk->out, 0, done);
+        uint32_t bad[WAVE_BLOCKS];
+        chunk->kernel->middles(turns, alone ? NULL : leaps, chunk->n, &middle, order, middles);
+        chunk->kernel->blocks(steps, chunk->n, (const struct wave_anchor(*)[WAVE_GROUPS])middles,
+                              some / BLOCK, &out, bad);
+        for (size_t block = 0; block < some / BLOCK; block++) {
+            const struct pe_wave_out to = out_at(&out, 0, block * BLOCK);
+            block_again(chunk, at + (int64_t)(block * BLOCK) * step, step, bad[block], &to);
+        }
     }
 }
 

@@ -164,7 +164,8 @@ static PE_INLINE uint32_t block_of_avx2(const struct pe_wave_step *steps, size_t
     return bad;
 }
 
-static uint32_t block_avx2(const struct pe_wave_step *steps, size_t n, const struct wave_anchor *anchors,
-                           const struct pe_wave_out *out) {
+static void blocks_avx2(const struct pe_wave_step *steps, size_t n,
+                        const struct wave_anchor (*middles)[WAVE_GROUPS], size_t n_blocks,
+                        const struct pe_wave_out *out, uint32_t bad[WAVE_BLOCKS]) {
     BY_PLACE(block_of_avx2)
 }

@@ -278,7 +278,7 @@ static void middles(const struct pe_wave_turns *turns, const struct pe_wave_step
 /* Where rows of a block begin, of either half of a group's columns, and how to write. */
 struct place {
     char *half[2];
-    ptrdiff_t row; /* bytes */
+    ptrdiff_t row, block; /* bytes from one to the next */
     bool pairs, far;
 };
 
@@ -325,7 +325,7 @@ static bool block_again(const struct pe_wave_step *step, const struct wave_ancho
 
 static PE_INLINE uint32_t block_of(const struct pe_wave_step *steps, size_t n,
                                    const struct wave_anchor *anchors, const struct place *to) {
-    const struct place near = {{to->half[0], to->half[1]}, to->row, to->pairs, false};
+    const struct place near = {{to->half[0], to->half[1]}, to->row, to->block, to->pairs, false};
     uint32_t bad = 0;
     for (size_t g = 0; g < n; g++) {
         const struct columns a =
@@ -348,27 +348,43 @@ static PE_INLINE uint32_t block_of(const struct pe_wave_step *steps, size_t n,
     return bad;
 }
 
-static uint32_t block(const struct pe_wave_step *steps, size_t n, const struct wave_anchor *anchors,
-                      const struct pe_wave_out *out) {
+static PE_INLINE void blocks_of(const struct pe_wave_step *steps, size_t n,
+                                const struct wave_anchor (*middles)[WAVE_GROUPS], size_t n_blocks,
+                                const struct place *first, uint32_t bad[WAVE_BLOCKS]) {
+    struct place to = *first;
+    for (size_t block = 0; block < n_blocks; block++) {
+        bad[block] = block_of(steps, n, middles[block], &to);
+        to.half[0] += to.block;
+        to.half[1] += to.block;
+    }
+}
+
+static void blocks(const struct pe_wave_step *steps, size_t n,
+                   const struct wave_anchor (*middles)[WAVE_GROUPS], size_t n_blocks,
+                   const struct pe_wave_out *out, uint32_t bad[WAVE_BLOCKS]) {
     const struct wave_order order = wave_order_of(out);
-    const ptrdiff_t row = (ptrdiff_t)(out->stride * sizeof(float));
+    const ptrdiff_t row = (ptrdiff_t)(out->stride * sizeof(float)), block = WAVE_BLOCK * row;
     if (!order.pairs) {
-        return block_of(steps, n, anchors,
-                        &(struct place){{(char *)out->sin, (char *)out->cos}, row, false, false});
+        const struct place to = {{(char *)out->sin, (char *)out->cos}, row, block, false, false};
+        blocks_of(steps, n, middles, n_blocks, &to, bad);
+        return;
     }
     char *first = (char *)(order.swap ? out->cos : out->sin) + (order.swap ? 7 * row : 0);
     const ptrdiff_t next = order.swap ? -row : row;
     if (out->far && (uintptr_t)first % 64 == 0 && row % 64 == 0) {
-        return block_of(steps, n, anchors, &(struct place){{first, first + 32}, next, true, true});
+        blocks_of(steps, n, middles, n_blocks, &(struct place){{first, first + 32}, next, block, true, true},
+                  bad);
+    } else {
+        blocks_of(steps, n, middles, n_blocks, &(struct place){{first, first + 32}, next, block, true, false},
+                  bad);
     }
-    return block_of(steps, n, anchors, &(struct place){{first, first + 32}, next, true, false});
 }
 
 static void settle(void) {
     _mm_sfence();
 }
 
-const struct wave_kernel pe_wave_avx512 = {angles, row, middles, block, settle};
+const struct wave_kernel pe_wave_avx512 = {angles, row, middles, blocks, settle};
 
 #include "kernels/avx512_end.h"
 

@@ -46,6 +46,8 @@ struct wave_order {
 #define WAVE_TIE_WORDS    0x00001000
 #define WAVE_NEAR_WORDS   0x3f300002
 #define WAVE_NEAR_SHIFTED UINT64_C(0x7e60000080100000)
+#define WAVE_NEAR_BLOCK   UINT64_C(0x3f30000000020000)
+#define WAVE_BORROWED     UINT64_C(0x8000000080000000)
 
 /* That of rows: they are lifted by LIFT, doubtful less than 3.25 * 2^16 above a tie, or below 2^-11. */
 #define WAVE_LIFT (1 + 0x1.2p-36)
@@ -111,9 +113,10 @@ struct wave_kernel {
     /* The middles of the eight blocks around x. leaps NULL: x itself, of one block. */
     void (*middles)(const struct pe_wave_turns *turns, const struct pe_wave_step *leaps, size_t n,
                     const struct wave_x *x, struct wave_order order, struct wave_anchor (*out)[WAVE_GROUPS]);
-    /* The rows of a block around its middle. */
-    uint32_t (*block)(const struct pe_wave_step *steps, size_t n, const struct wave_anchor *anchors,
-                      const struct pe_wave_out *out);
+    /* The rows of blocks around their middles; what is bad of each. */
+    void (*blocks)(const struct pe_wave_step *steps, size_t n,
+                   const struct wave_anchor (*middles)[WAVE_GROUPS], size_t n_blocks,
+                   const struct pe_wave_out *out, uint32_t bad[WAVE_BLOCKS]);
     /* Has what was written past the caches arrive before what is written next. NULL: there is no such. */
     void (*settle)(void);
 };
