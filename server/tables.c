@@ -12,6 +12,7 @@
 
 #include "config.h"
 #include "digest.h"
+#include "names.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -311,29 +312,12 @@ const struct table *tables_at(const struct tables *tables, size_t i) {
     return &tables->list[i];
 }
 
-/* ", name" after what is there already; "..." for those that do not fit. False: no more. */
-static bool add_name(char *text, size_t size, const char *name) {
-    size_t at = strlen(text);
-    if (at + 2 + strlen(name) + sizeof ", ..." > size) {
-        snprintf(text + at, size - at, "%s...", at ? ", " : "");
-        return false;
-    }
-    snprintf(text + at, size - at, "%s%s", at ? ", " : "", name);
-    return true;
+static const char *table_name(const void *tables, size_t i) {
+    return ((const struct tables *)tables)->list[i].name;
 }
 
-static char *table_names(const struct tables *tables, char *text, size_t size) {
-    snprintf(text, size, "%s", tables_count(tables) ? "" : "none");
-    for (size_t i = 0; i < tables_count(tables) && add_name(text, size, tables->list[i].name); i++) {
-    }
-    return text;
-}
-
-static char *tensor_names(const struct table *table, char *text, size_t size) {
-    text[0] = '\0';
-    for (size_t i = 0; i < table->n_tensors && add_name(text, size, table->tensors[i].name); i++) {
-    }
-    return text;
+static const char *tensor_at(const void *table, size_t i) {
+    return ((const struct table *)table)->tensors[i].name;
 }
 
 const struct table *tables_table(const struct tables *tables, const char *name, struct pe_error *err) {
@@ -342,9 +326,15 @@ const struct table *tables_table(const struct tables *tables, const char *name, 
             return &tables->list[i];
         }
     }
-    char names[200];
-    pe_fail(err, PE_ERR_UNKNOWN_NAME, "table", "no table is named \"%.60s\"; loaded are: %s", name,
-            table_names(tables, names, sizeof names));
+    char nearest[200];
+    const struct names names = {tables_count(tables), table_name, tables};
+    if (names.n == 0) {
+        pe_fail(err, PE_ERR_UNKNOWN_NAME, "table", "no table is named \"%.60s\"; loaded are: none", name);
+    } else {
+        pe_fail(err, PE_ERR_UNKNOWN_NAME, "table",
+                "no table is named \"%.60s\" among the %zu loaded; the nearest are: %s", name, names.n,
+                names_write(&names, name, nearest, sizeof nearest));
+    }
     return NULL;
 }
 
@@ -357,11 +347,12 @@ const struct table_tensor *tables_tensor(const struct tables *tables, const char
     if (!tensor_name && table->n_tensors == 1) {
         return &table->tensors[0];
     }
-    char names[160];
+    char text[200];
+    const struct names names = {table->n_tensors, tensor_at, table};
     if (!tensor_name) {
         pe_fail(err, PE_ERR_MISSING, "tensor_name",
                 "is required, as the table \"%.60s\" holds %zu tensors: %s", name, table->n_tensors,
-                tensor_names(table, names, sizeof names));
+                names_write(&names, NULL, text, sizeof text));
         return NULL;
     }
     for (size_t i = 0; i < table->n_tensors; i++) {
@@ -370,8 +361,8 @@ const struct table_tensor *tables_tensor(const struct tables *tables, const char
         }
     }
     pe_fail(err, PE_ERR_UNKNOWN_NAME, "tensor_name",
-            "the table \"%.60s\" has no tensor \"%.60s\"; it holds: %s", name, tensor_name,
-            tensor_names(table, names, sizeof names));
+            "the table \"%.60s\" has no tensor \"%.60s\" among its %zu; the nearest are: %s", name,
+            tensor_name, table->n_tensors, names_write(&names, tensor_name, text, sizeof text));
     return NULL;
 }
 

@@ -292,8 +292,9 @@ START_TEST(tables_of_one_file) {
     struct call_try other = {.request = "POST /v1/attention",
                              .body = "{\"q\":[[2]],\"k\":[[0]],\"encoding\":{\"type\":\"transformer_xl\","
                                      "\"w_r\":\"test_two\"}}"};
-    call_expect_problem(&own, &other, 400, "unknown_name", "encoding.w_r",
-                        "the table \"test_two\" has no tensor \"w_r\"; it holds: keys, values");
+    call_expect_problem(
+        &own, &other, 400, "unknown_name", "encoding.w_r",
+        "the table \"test_two\" has no tensor \"w_r\" among its 2; the nearest are: keys, values");
     call_try_close(&other);
     call_ground_close(&own);
 }

@@ -66,7 +66,7 @@ static void write_npy(const char *name, const char *descr, const char *shape, co
 
 /* Eight bytes of length, little-endian, the JSON header, data. */
 static void write_safetensors(const char *name, const char *header, const void *data, size_t n) {
-    unsigned char bytes[1024] = {0};
+    unsigned char bytes[2048] = {0};
     size_t length = strlen(header);
     bytes[0] = (unsigned char)(length & 0xff);
     bytes[1] = (unsigned char)(length >> 8);
@@ -177,7 +177,7 @@ START_TEST(a_safetensors_file_with_several_needs_the_name) {
     err = (struct pe_error){0};
     ck_assert_ptr_null(tables_find(tables, "two.v1", "c", &err));
     ck_assert_int_eq(err.code, PE_ERR_UNKNOWN_NAME);
-    ck_assert_str_eq(err.text, "the table \"two.v1\" has no tensor \"c\"; it holds: a, b");
+    ck_assert_str_eq(err.text, "the table \"two.v1\" has no tensor \"c\" among its 2; the nearest are: a, b");
     tables_close(tables);
 }
 END_TEST
@@ -197,7 +197,7 @@ START_TEST(tables_are_sorted_by_name_and_other_files_left_out) {
         ck_assert_str_eq(tables_at(tables, i)->name, want[i]);
     }
     ck_assert_ptr_null(tables_table(tables, "c", &err));
-    ck_assert_str_eq(err.text, "no table is named \"c\"; loaded are: a, a-b, b");
+    ck_assert_str_eq(err.text, "no table is named \"c\" among the 3 loaded; the nearest are: a, a-b, b");
     tables_close(tables);
 }
 END_TEST
@@ -216,6 +216,39 @@ START_TEST(long_lists_of_names_are_cut) {
     ck_assert_uint_lt(n, sizeof err.text - 1);
     ck_assert_str_eq(err.text + n - 5, ", ...");
     ck_assert_ptr_nonnull(strstr(err.text, "table_03_"));
+    tables_close(tables);
+}
+END_TEST
+
+/* A model's file has hundreds of tensors: of what a message has room for, the likest come first. */
+START_TEST(the_nearest_names_come_first) {
+    char header[1400] = "{", text[600];
+    for (int i = 0; i < 18; i++) {
+        size_t used = strlen(header);
+        snprintf(header + used, sizeof header - used,
+                 "%s\"%s%d.ln.weight\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}",
+                 i ? "," : "", i == 11 ? "wpe." : "h.", i);
+    }
+    strcat(header, "}");
+    write_safetensors("gpt.safetensors", header, "", 0);
+    write_pe("wpe.npy");
+    write_pe("abc.npy");
+    struct tables *tables = open_good();
+    static const char *const asked[][2] = {
+        {"transformer.wpe.11.ln.weight", "wpe.11.ln.weight, h.1.ln.weight"},
+        {"wpe.11.ln.wieght", "wpe.11.ln.weight, h."},
+        {"h.12.weight", "h.12.ln.weight, h.1"}};
+    for (size_t i = 0; i < PE_COUNT(asked); i++) {
+        struct pe_error err = {0};
+        ck_assert_ptr_null(tables_find(tables, "gpt", asked[i][0], &err));
+        snprintf(text, sizeof text,
+                 "the table \"gpt\" has no tensor \"%s\" among its 18; the nearest are: %s", asked[i][0],
+                 asked[i][1]);
+        ck_assert_msg(strncmp(err.text, text, strlen(text)) == 0, "%s, not %s", err.text, text);
+    }
+    struct pe_error err = {0};
+    ck_assert_ptr_null(tables_table(tables, "wp", &err));
+    ck_assert_str_eq(err.text, "no table is named \"wp\" among the 3 loaded; the nearest are: wpe, abc, gpt");
     tables_close(tables);
 }
 END_TEST
@@ -323,6 +356,7 @@ Suite *tables_suite(void) {
     tcase_add_test(tests, a_safetensors_file_with_several_needs_the_name);
     tcase_add_test(tests, tables_are_sorted_by_name_and_other_files_left_out);
     tcase_add_test(tests, long_lists_of_names_are_cut);
+    tcase_add_test(tests, the_nearest_names_come_first);
     tcase_add_test(tests, two_files_of_one_name_are_refused);
     tcase_add_test(tests, bad_names_are_refused);
     tcase_add_test(tests, malformed_files_are_refused_by_name);
