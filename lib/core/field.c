@@ -6,6 +6,7 @@
  */
 #include "posenc_fields.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,6 +70,9 @@ static int give(const struct pe_field *fields, const struct pe_field *row, void 
     uint64_t *given = base;
     if (err->code) {
         return err->code;
+    }
+    if ((*given & row_bit(fields, row)) && row->alias) {
+        return pe_fail(err, PE_ERR_CONFLICT, row->name, "is given twice; it is also named %s", row->alias);
     }
     if (*given & row_bit(fields, row)) {
         return pe_fail(err, PE_ERR_CONFLICT, row->name, "is given twice");
@@ -316,7 +320,7 @@ int pe_field_set_text(const struct pe_field *fields, const struct pe_field *row,
         if (give(fields, row, base, err)) {
             return err->code;
         }
-        ((struct pe_table *)member(base, row))->name = text;
+        *(struct pe_table *)member(base, row) = (struct pe_table){.name = text};
         return PE_OK;
     default: {
         char got[80];
@@ -393,7 +397,7 @@ int pe_field_set_tensor(const struct pe_field *fields, const struct pe_field *ro
         return err->code;
     }
     if (row->kind == PE_KIND_TABLE) {
-        ((struct pe_table *)member(base, row))->tensor = value;
+        *(struct pe_table *)member(base, row) = (struct pe_table){.tensor = value};
     } else {
         *(const struct pe_tensor **)member(base, row) = value;
     }
@@ -509,13 +513,31 @@ void *pe_field_open_object(struct pe_arena *arena, const struct pe_field *fields
     return pe_field_set_object(fields, row, base, object, err) ? NULL : object;
 }
 
+/* Kinds that say little of what the field is: "a whole number" of what? */
+static bool needs_doc(const struct pe_field *row) {
+    return row->doc && row->doc[0] &&
+           (row->kind == PE_KIND_INT || row->kind == PE_KIND_REAL || row->kind == PE_KIND_BOOL ||
+            row->kind == PE_KIND_TENSOR);
+}
+
+static int missing(const struct pe_field *row, struct pe_error *err) {
+    char words[WORDS_ROOM];
+    pe_field_words(row, words, sizeof words);
+    if (!needs_doc(row)) {
+        return pe_fail(err, PE_ERR_MISSING, row->name, "is required: %s", words);
+    }
+    size_t n = strlen(row->doc); /* a sentence, perhaps, which goes on with ours */
+    bool word = n > 1 && row->doc[1] >= 'a' && row->doc[1] <= 'z';
+    return pe_fail(err, PE_ERR_MISSING, row->name, "is required: %s, %c%.*s", words,
+                   word ? tolower((unsigned char)row->doc[0]) : row->doc[0],
+                   (int)(n - 1 - (row->doc[n - 1] == '.')), row->doc + 1);
+}
+
 int pe_fields_check(const struct pe_field *fields, size_t n, const void *base, struct pe_error *err) {
     for (size_t i = 0; i < n; i++) {
         const struct pe_field *row = &fields[i];
         if ((row->flags & PE_FIELD_REQUIRED) && !pe_field_given(fields, row, base)) {
-            char words[WORDS_ROOM];
-            return pe_fail(err, PE_ERR_MISSING, row->name, "is required: %s",
-                           pe_field_words(row, words, sizeof words));
+            return missing(row, err);
         }
         const void *object = row->kind == PE_KIND_OBJECT ? *object_of(row, base) : NULL;
         if (object && pe_fields_check(row->fields, row->n_fields, object, err)) {

@@ -7,6 +7,7 @@
 #include "wire/bind.h"
 
 #include "config_jansson.h"
+#include "names.h"
 #include "tables.h"
 #include "wire/bind_value.h"
 #include "wire/problem.h"
@@ -39,14 +40,39 @@ static void read_preset(void *context) {
     json_decref(json);
 }
 
+static const char *preset_name(const void *presets, size_t i) {
+    return presets_at(presets, i)->name;
+}
+
+static uint64_t *object_given(const struct pe_spec *spec, const struct pe_field *row) {
+    return *(uint64_t **)(void *)((char *)spec->params + row->offset);
+}
+
+/* What a preset gave may be given once more. */
+static int preset_note(struct bind *bind, const struct pe_spec *spec, struct pe_error *err) {
+    const struct pe_encoding_info *info = spec->encoding;
+    bind->preset_given = *(const uint64_t *)spec->params;
+    bind->preset_members = pe_arena_array(bind->arena, info->n_fields, sizeof *bind->preset_members, err);
+    for (size_t i = 0; i < info->n_fields && bind->preset_members; i++) {
+        bool object = info->fields[i].kind == PE_KIND_OBJECT && object_given(spec, &info->fields[i]);
+        bind->preset_members[i] = object ? *object_given(spec, &info->fields[i]) : 0;
+    }
+    return err->code;
+}
+
+/* A bit of those that a preset gave is no longer given by it, nor given at all: it is about to be. */
+static void preset_yield(uint64_t *of_preset, uint64_t *given, uint64_t bit) {
+    *given &= ~(*of_preset & bit);
+    *of_preset &= ~bit;
+}
+
 /* The name of a preset, of a loaded table, or of a type with its defaults. */
 static int encoding_named(struct bind *bind, struct pe_spec *spec, const char *name, struct pe_error *err) {
     const struct preset *preset = presets_find(bind->service->presets, name);
     if (preset) {
         struct preset_reading reading = {bind, spec, preset, err};
         int code = jansson_guard(read_preset, &reading, bind->arena, err);
-        bind->preset_given = spec->params ? *(const uint64_t *)spec->params : 0;
-        return code;
+        return code ? code : preset_note(bind, spec, err);
     }
     if (pe_encoding_find(name)) {
         return pe_spec_init(bind->arena, spec, name, err);
@@ -63,16 +89,13 @@ static int encoding_named(struct bind *bind, struct pe_spec *spec, const char *n
                        "must be a name here; in a query the members of an object are parameters: "
                        "type=rope&layout=halves&scaling.factor=2");
     }
-    char names[1000] = ""; /* more than a message holds, which is then cut at its end */
-    for (size_t i = 0; i < presets_count(bind->service->presets); i++) {
-        size_t used = strlen(names);
-        snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                 presets_at(bind->service->presets, i)->name);
-    }
+    char nearest[200];
+    const struct names names = {presets_count(bind->service->presets), preset_name, bind->service->presets};
     return pe_fail(
         err, PE_ERR_UNKNOWN_NAME, "",
-        "\"%.60s\" is not a type, a loaded table or a preset; the presets (GET /v1/presets) are %s", name,
-        names);
+        "\"%.60s\" is not a type, a loaded table or a preset; of the %zu presets (GET /v1/presets) the "
+        "nearest are: %s",
+        name, names.n, names_write(&names, name, nearest, sizeof nearest));
 }
 
 int bind_spec_value(struct bind *bind, struct pe_spec *spec, const json_t *value, const char *path,
@@ -156,10 +179,9 @@ static int query_encoding(struct bind *bind, const struct query_pairs *query, st
 /* A parameter of the encoding; one that a preset set may be set once more. */
 static int query_param(struct bind *bind, struct pe_spec *spec, const struct pe_field *param,
                        const char *value, struct pe_error *err) {
-    uint64_t bit = (uint64_t)1 << (param - spec->encoding->fields);
-    if (bind->preset_given & bit) {
-        bind->preset_given &= ~bit;
-        *(uint64_t *)spec->params &= ~bit;
+    preset_yield(&bind->preset_given, spec->params, (uint64_t)1 << (param - spec->encoding->fields));
+    if (bind->preset_members) { /* of an object that is no longer the preset's */
+        bind->preset_members[param - spec->encoding->fields] = 0;
     }
     const struct bind_target target = {spec->encoding->fields, spec->encoding->n_fields, spec->params};
     if (query_value(bind, &target, param, value, err)) {
@@ -279,17 +301,28 @@ int bind_finish(struct bind *bind, struct pe_error *err) {
     return finish_tensors(bind, err);
 }
 
-/* "scaling.factor": of an object of the encoding. */
-static bool has_member(const struct pe_spec *spec, const char *name) {
+/* "scaling.factor": the row of an object of the encoding; NULL: it is none. */
+static const struct pe_field *object_row(const struct pe_spec *spec, const char *name) {
     char first[48];
     size_t length = strcspn(name, ".");
-    if (!name[length] || length >= sizeof first) {
-        return false;
+    if (!spec || !spec->encoding || !name[length] || length >= sizeof first) {
+        return NULL;
     }
     memcpy(first, name, length);
     first[length] = 0;
     const struct pe_field *row = pe_field_find(spec->encoding->fields, spec->encoding->n_fields, first);
-    return row && row->kind == PE_KIND_OBJECT;
+    return row && row->kind == PE_KIND_OBJECT ? row : NULL;
+}
+
+/* A member of an object of the encoding; one that a preset set may be set once more. */
+static int query_member(struct bind *bind, struct pe_spec *spec, const struct pe_field *row, const char *name,
+                        const char *value, struct pe_error *err) {
+    const struct pe_field *member = pe_field_find(row->fields, row->n_fields, strchr(name, '.') + 1);
+    if (member && bind->preset_members && object_given(spec, row)) {
+        preset_yield(&bind->preset_members[row - spec->encoding->fields], object_given(spec, row),
+                     (uint64_t)1 << (member - row->fields));
+    }
+    return pe_spec_set(bind->arena, spec, name, value, err) ? pe_error_at(err, "encoding") : PE_OK;
 }
 
 /* The encoding's parameter of that name. */
@@ -319,8 +352,8 @@ static int query_one(struct bind *bind, const char *name, const char *value, str
     if ((row = dotted_row(bind, name, &rest)) != NULL) {
         return query_dotted(bind, row, rest, value, err);
     }
-    if (spec && spec->encoding && has_member(spec, name)) {
-        return pe_spec_set(bind->arena, spec, name, value, err) ? pe_error_at(err, "encoding") : PE_OK;
+    if ((row = object_row(spec, name)) != NULL) {
+        return query_member(bind, spec, row, name, value, err);
     }
     return unknown_parameter(bind, spec, name, err);
 }
@@ -444,7 +477,9 @@ int bind_named_tensor(struct bind *bind, const char *name, const struct pe_tenso
         return pe_field_set_tensor(bind->op.fields, row, bind->op.base, kept, err);
     }
     const char *inner = strncmp(name, "encoding.", 9) == 0 ? name + 9 : name;
-    if (param_find(spec, inner)) {
+    const struct pe_field *param = param_find(spec, inner);
+    if (param) {
+        preset_yield(&bind->preset_given, spec->params, (uint64_t)1 << (param - spec->encoding->fields));
         if (pe_spec_set_tensor(spec, inner, kept, err)) {
             return pe_error_at(err, "encoding");
         }

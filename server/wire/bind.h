@@ -38,7 +38,9 @@ struct bind {
     struct bind_target op;     /* the operation's own */
     struct lift *lift;         /* arrays of the JSON body; NULL = there is none */
     enum pe_dtype posted;      /* out: the widest type of a posted tensor, NONE without any */
-    uint64_t preset_given;     /* rows of the encoding that a preset set, which a query may change */
+    /* What a preset set, which a query may change: rows of the encoding, and of each row that is an object its
+     * members (NULL: there is no preset). */
+    uint64_t preset_given, *preset_members;
     struct bind_rule rules[BIND_MAX_RULES];
     size_t n_rules;
     struct bind_tensors tensors;

@@ -203,18 +203,27 @@ END_TEST
 /* What is learned is named, where the preset can be used at all: a table, or tables of other names. */
 START_TEST(presets_name_the_table_they_need) {
     static const struct {
-        const char *preset, *field;
+        const char *preset, *request, *field;
     } rows[] = {
-        {"t5-small", "encoding.table"},        {"mt5-small-decoder", "encoding.table"},
-        {"swin-tiny", "encoding.table"},       {"beit-base", "encoding.table"},
-        {"swin-v2-tiny", "encoding.table"},    {"wavlm-base", "encoding.table"},
-        {"w2v-bert-2.0", "encoding.keys"},     {"transformer-xl", "encoding.w_r"},
-        {"vit-base-16-224", "encoding.table"}, {"gpt2", "encoding.table"},
+        {"t5-small", "bias", "encoding.table"},          {"mt5-small-decoder", "bias", "encoding.table"},
+        {"swin-tiny", "bias", "encoding.table"},         {"beit-base", "bias", "encoding.table"},
+        {"swin-v2-tiny", "bias", "encoding.table"},      {"wavlm-base", "attention", "encoding.table"},
+        {"w2v-bert-2.0", "attention", "encoding.keys"},  {"transformer-xl", "attention", "encoding.w_r"},
+        {"vit-base-16-224", "encode", "encoding.table"}, {"gpt2", "encode", "encoding.table"},
     };
+    char zeros[3 * 64 + 1] = "", body[600], request[40];
+    for (size_t i = 0; i < 64; i++) {
+        strcat(zeros, i ? ",0" : "0");
+    }
     for (size_t i = 0; i < PE_COUNT(rows); i++) {
-        char request[100];
-        snprintf(request, sizeof request, "GET /v1/encode?encoding=%s&positions=0:3", rows[i].preset);
-        struct call_try try = {.request = request};
+        const char *op = rows[i].request;
+        snprintf(request, sizeof request, "POST /v1/%s", op);
+        snprintf(body, sizeof body,
+                 strcmp(op, "attention") == 0 ? "{\"encoding\":\"%s\",\"q\":[[%s]],\"k\":[[%s]]}"
+                 : strcmp(op, "bias") == 0    ? "{\"encoding\":\"%s\",\"heads\":1}"
+                                              : "{\"encoding\":\"%s\",\"positions\":[0]}",
+                 rows[i].preset, zeros, zeros);
+        struct call_try try = {.request = request, .body = body};
         call_expect_problem(&ground, &try, 400, "missing", rows[i].field, NULL);
         call_try_close(&try);
     }
@@ -252,6 +261,63 @@ static struct presets *open_text(const char *text, struct pe_error *err) {
     ck_assert_int_eq(code == 0, presets != NULL);
     return presets;
 }
+
+/* The same holds for each member of an object, a table among the tensors of a body, and the numbers of a table. */
+START_TEST(members_of_presets_may_be_changed) {
+    static const struct {
+        const char *request, *echo, *conflict;
+    } rows[] = {
+        {"?encoding=llama-3.1-8b&positions=0&scaling.factor=4",
+         "\"rope_type\":\"llama3\",\"factor\":4.0,\"original_max_position_embeddings\":8192,", NULL},
+        {"?scaling.high_freq_factor=5&scaling.factor=4&encoding=llama-3.1-8b&positions=0",
+         "\"high_freq_factor\":5.0", NULL},
+        {"?encoding=llama-3.1-8b&positions=0&rope_scaling.factor=4", "\"factor\":4.0,", NULL},
+        {"?encoding=llama-3.1-8b&positions=0&scaling.factor=4&scaling.factor=4", NULL,
+         "encoding.scaling.factor"},
+        {"?encoding=mine&positions=0&table=[[3,4]]", "\"table\":{\"shape\":[1,2],", NULL},
+    };
+    struct pe_error err = {0};
+    struct presets *presets =
+        open_text("{\"mine\":{\"doc\":\"d\",\"encoding\":{\"type\":\"learned\","
+                  "\"table\":\"nowhere\"}},\"llama-3.1-8b\":{\"doc\":\"d\",\"encoding\":"
+                  "{\"type\":\"rope\",\"layout\":\"halves\",\"head_dim\":8,\"scaling\":{"
+                  "\"rope_type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1,"
+                  "\"high_freq_factor\":4,\"original_max_position_embeddings\":8192}}}}",
+                  &err);
+    ck_assert_ptr_nonnull(presets);
+    ground.service.presets = presets;
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        char request[160];
+        snprintf(request, sizeof request, "GET /v1/encode%s", rows[i].request);
+        struct call_try try = {.request = request};
+        if (rows[i].conflict) {
+            call_expect_problem(&ground, &try, 400, "conflict", rows[i].conflict, "is given twice");
+        } else {
+            call_try(&ground, &try);
+            ck_assert_msg(strstr(try.reply, rows[i].echo) != NULL, "%s: %s", request, try.reply);
+        }
+        call_try_close(&try);
+    }
+    struct call_try table = {.request = "POST /v1/apply?encoding=mine", .body = "{\"embeddings\":[[1,1]]}"};
+    call_expect_problem(&ground, &table, 400, "unknown_name", "encoding.table", NULL);
+    call_try_close(&table);
+    presets_close(presets);
+}
+END_TEST
+
+/* Of hundreds of names the likest are told. */
+START_TEST(a_name_nearly_right_is_told_the_right_one) {
+    char want[300];
+    struct call_try try = {.request = "GET /v1/encode?encoding=wisper&positions=0"};
+    snprintf(want, sizeof want,
+             "is not a type, a loaded table or a preset; of the %zu presets (GET /v1/presets) the nearest "
+             "are: whisper",
+             presets_count(ground.presets));
+    call_try(&ground, &try);
+    ck_assert_msg(strstr(try.reply, want) != NULL, "%s", try.reply);
+    call_try_close(&try);
+}
+END_TEST
 
 START_TEST(files_add_and_replace) {
     struct pe_error err = {0};
@@ -371,6 +437,8 @@ Suite *presets_suite(void) {
     tcase_add_test(tests, names_of_models_stay);
     tcase_add_test(tests, every_preset_is_of_use);
     tcase_add_test(tests, presets_name_the_table_they_need);
+    tcase_add_test(tests, members_of_presets_may_be_changed);
+    tcase_add_test(tests, a_name_nearly_right_is_told_the_right_one);
     tcase_add_test(tests, presets_may_be_changed);
     tcase_add_test(tests, files_add_and_replace);
     tcase_add_test(tests, presets_before_types_before_tables);
