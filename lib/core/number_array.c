@@ -123,6 +123,13 @@ static int read_list(struct reader *r, int depth, struct pe_error *err) {
 int pe_number_array(struct pe_arena *arena, struct pe_tensor *out, const char *text, enum pe_dtype dtype,
                     struct pe_error *err) {
     size_t length = strlen(text);
+    if (strchr(text, ':')) {
+        return pe_fail(
+            err, PE_ERR_SYNTAX, "",
+            "must be a list of numbers such as 0,1,2, got \"%.40s\": a range stands for positions alone, and "
+            "without brackets",
+            text);
+    }
     if (text[0] != '[') { /* a bare list is read as if it had brackets */
         char *bracketed = pe_arena_alloc(arena, length + 3, err);
         if (!bracketed) {

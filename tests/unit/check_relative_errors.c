@@ -21,8 +21,10 @@ static const struct bad {
     const char *slug, *field, *detail;
 } bad[] = {
     /* clang-format off */
-    {GET "kerple&p=1", NULL, "missing", "encoding.a", "is required: an array of numbers"},
-    {GET "kerple&a=1", NULL, "missing", "encoding.p", "is required: an array of numbers"},
+    {GET "kerple&p=1", NULL, "missing", "encoding.a",
+     "is required: an array of numbers, positive; one for all heads or one for each"},
+    {GET "kerple&a=1", NULL, "missing", "encoding.p",
+     "is required: an array of numbers, positive; one for all heads or one for each; form power: at most 2"},
     {GET "kerple&p=1&a=0", NULL, "range", "encoding.a[0]", "got 0, allowed are numbers above 0 and up to 1e+06"},
     {GET "kerple&p=1,-2&a=1", NULL, "range", "encoding.p[1]", "got -2, allowed are numbers above 0 and up to 1e+06"},
     {GET "kerple&form=power&p=1,2.5&a=1", NULL, "range", "encoding.p[1]",
