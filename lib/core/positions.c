@@ -8,7 +8,8 @@
  * found by bisection with the very expression that makes them, and ceil((stop - start) / step), which may be
  * off by one after its own roundings, is not needed.
  *
- * Beyond 2^53 neighbouring whole numbers are the same double; such positions are refused, not merged.
+ * Beyond 2^53 neighbouring whole numbers are the same double; such positions are refused, not merged. So are steps
+ * that are smaller than those from one double to the next.
  *
  * Text is a range, start:stop[:step], or a list. Numbers follow the JSON grammar and stand without spaces, so
  * that a query has one spelling; negative numbers are positions and never count from the end.
@@ -46,6 +47,21 @@ static int position_check(double value, struct pe_error *err) {
     return pe_fail(err, PE_ERR_RANGE, "", "got position %.17g, " ALLOWED, value);
 }
 
+/* Positions that are different numbers stay so: from here to `end` doubles lie at most a step from each other. Where
+ * they lie exactly a step from each other, a start between two of them has elements that all are halfway. */
+static int step_check(double start, double step, double end, struct pe_error *err) {
+    double far = fmin(fmax(fabs(start), fabs(end)), PE_POSITION_MAX), gap = far - nextafter(far, 0);
+    bool halfway = fabs(step) == gap && 2 * fabs(fmod(start, gap)) == gap;
+    if (step == 0 || (fabs(step) >= gap && !halfway)) { /* 0: one position, many times */
+        return PE_OK;
+    }
+    return pe_fail(
+        err, PE_ERR_RANGE, "",
+        "got step %.17g from %.17g, but at a distance of %.17g there are numbers only every %.17g, "
+        "and positions would fall together",
+        step, start, far, gap);
+}
+
 int pe_positions_steps(struct pe_positions *out, double start, double step, size_t count,
                        struct pe_error *err) {
     if (err->code || number_check("start", start, err) || number_check("step", step, err)) {
@@ -54,7 +70,11 @@ int pe_positions_steps(struct pe_positions *out, double start, double step, size
     if (count > count_max) {
         return pe_fail(err, PE_ERR_RANGE, "", "got %zu positions, allowed are up to 2^53", count);
     }
-    if (count && (position_check(start, err) || position_check(progression(start, step, count - 1), err))) {
+    double last = progression(start, step, count ? count - 1 : 0);
+    if (count && (position_check(start, err) || position_check(last, err))) {
+        return err->code;
+    }
+    if (count > 1 && step_check(start, step, last, err)) {
         return err->code;
     }
     *out = (struct pe_positions){.length = count, .axes = 1, .start = start, .step = step};
@@ -95,6 +115,9 @@ int pe_positions_range(struct pe_positions *out, double start, double stop, doub
     if (count > count_max) {
         return pe_fail(err, PE_ERR_RANGE, "", "got more than 2^53 positions from %.17g to %.17g by %.17g",
                        start, stop, step);
+    }
+    if (count && step_check(start, step, stop, err)) { /* which may have hidden some of them */
+        return err->code;
     }
     return pe_positions_steps(out, start, step, count, err);
 }

@@ -240,7 +240,8 @@ enum pe_embedding_scale {
 #define PE_MAX_AXES 4
 
 PE_API size_t pe_positions_count(const struct pe_positions *positions); /* max(batch,1)*length */
-/* start, start+step ... below (or, with a negative step, above) stop. An empty range is allowed. */
+/* start, start+step ... below (or, with a negative step, above) stop. An empty range is allowed; PE_ERR_RANGE where
+ * doubles are further from each other than a step. */
 PE_API int pe_positions_range(struct pe_positions *out, double start, double stop, double step,
                               struct pe_error *err) PE_CHECKED;
 PE_API int pe_positions_steps(struct pe_positions *out, double start, double step, size_t count,

@@ -162,7 +162,6 @@ START_TEST(a_range_ends_where_its_rounded_elements_do) {
 }
 END_TEST
 
-/* The last but one: fl(2 - 2^-53) is 2, which is not before 2. */
 START_TEST(the_longest_ranges_have_2_to_the_53_elements) {
     static const struct {
         double start, stop, step;
@@ -172,7 +171,7 @@ START_TEST(the_longest_ranges_have_2_to_the_53_elements) {
         {0, TWO_53, 1, PE_OK, TWO_53},      {-TWO_53, 0, 1, PE_OK, TWO_53},
         {0, 1, 0x1p-53, PE_OK, TWO_53},     {0, 1, 0x0.fffffffffffffp-53, PE_ERR_RANGE, 0},
         {-TWO_53, 1, 1, PE_ERR_RANGE, 0},   {0, TWO_53 + 2, 1, PE_ERR_RANGE, 0},
-        {1, 2, 0x1p-53, PE_OK, TWO_53 - 1},
+        {1, 2, 0x1p-52, PE_OK, TWO_53 / 2}, {1, 2, 0x1p-53, PE_ERR_RANGE, 0},
     };
     for (size_t i = 0; i < PE_COUNT(rows); i++) {
         struct pe_error err = {0};
@@ -181,6 +180,48 @@ START_TEST(the_longest_ranges_have_2_to_the_53_elements) {
         ck_assert_int_eq(code, rows[i].code);
         ck_assert_double_eq((double)out.length, rows[i].count);
     }
+}
+END_TEST
+
+/* Every element is another number than the one before it, and none is lost at the end, or the range is refused. From
+ * 2^52 on doubles are the whole numbers, from 2^51 on the halves. */
+START_TEST(steps_that_doubles_cannot_go_are_refused) {
+    static const struct {
+        double start, stop, step;
+        size_t count; /* 0: it is refused */
+    } rows[] = {
+        {-6084843033884922, -6084843033884890, 0.5, 0},
+        {-6084843033884890, -6084843033884922, -0.5, 0},
+        {-6084843033884922, -6084843033884890, 1, 32},
+        {0x1p52 + 1, 0x1p52 + 2, 0.5, 0}, /* fl(2^52 + 1.5) is the stop */
+        {0x1p52 - 2, 0x1p52, 0.5, 4},
+        {0x1p52 - 2, 0x1p52 + 1, 0.5, 0},
+        {0x1p52 - 2, 0x1p52 + 4, 0.9, 0},
+        {0x1p52 - 1.5, 0x1p52 + 4, 1, 0}, /* fl(2^52 + 1.5) = fl(2^52 + 2.5) */
+        {0x1p52 - 2, 0x1p52 + 4, 1, 6},
+        {-0x1p52 - 4, -0x1p52 + 2.5, 1, 7},
+        {0x1p51, 0x1p51 + 2, 0.25, 0},
+        {0x1p51, 0x1p51 + 2, 0.75, 3},
+        {1e300, 0, 1e290, SIZE_MAX}, /* empty */
+    };
+    for (size_t i = 0; i < PE_COUNT(rows); i++) {
+        struct pe_error err = {0};
+        struct pe_positions out = {0};
+        int code = pe_positions_range(&out, rows[i].start, rows[i].stop, rows[i].step, &err);
+        ck_assert_msg(code == (rows[i].count ? PE_OK : PE_ERR_RANGE), "row %zu: %s", i, err.text);
+        ck_assert_uint_eq(out.length, rows[i].count == SIZE_MAX ? 0 : rows[i].count);
+        double was = NAN, is;
+        for (size_t k = 0; k < out.length; k++, was = is) {
+            pe_positions_read(&out, k, 1, &is);
+            ck_assert(is != was);
+        }
+    }
+    struct pe_error err = {0};
+    struct pe_positions out = {0};
+    ck_assert_int_eq(pe_positions_steps(&out, 0x1p52, 0.5, 3, &err), PE_ERR_RANGE);
+    err = (struct pe_error){0};
+    ck_assert_int_eq(pe_positions_steps(&out, 0x1p52, 0.5, 1, &err), PE_OK);
+    ck_assert_int_eq(pe_positions_steps(&out, 0x1p52, 0, 3, &err), PE_OK);
 }
 END_TEST
 
@@ -354,6 +395,7 @@ Suite *positions_suite(void) {
     tcase_add_test(tests, messages_say_what_came_and_what_may);
     tcase_add_test(tests, a_range_ends_where_its_rounded_elements_do);
     tcase_add_test(tests, the_longest_ranges_have_2_to_the_53_elements);
+    tcase_add_test(tests, steps_that_doubles_cannot_go_are_refused);
     tcase_add_test(tests, elements_are_rounded_once);
     tcase_add_test(tests, a_long_range_takes_no_memory_and_does_not_drift);
     tcase_add_test(tests, steps_check_both_ends);
