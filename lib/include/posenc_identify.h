@@ -14,7 +14,7 @@ extern "C" {
 struct pe_identify_args {
     size_t size;
     /* One of: vectors [T, D]; rotary cosines and sines [T, n], half or full; vectors before and after they
-     * were turned, [T, d] or [T, H, d]. Axes of 1 before the last may be more, as in [T, 1, D]. */
+     * were turned, [T, d], [T, H, d] or [H, T, d], whichever fits. Axes of 1 before the last may be more, as in [T, 1, D]. */
     const struct pe_tensor *tensor, *cos, *sin, *before, *after;
     const struct pe_positions *positions; /* [T]; of an image [T, 2], all cells of a grid; default 0..T-1 */
     /* Hints: a type and a layout, which are believed; a base that is tried beside the usual ones. NULL or 0: none. */
@@ -39,6 +39,8 @@ struct pe_identify_result {
     size_t n;
     struct pe_identify_candidate candidates[PE_IDENTIFY_MAX]; /* the best first */
     const char *verdict;                                      /* a sentence */
+    const char
+        *axes; /* as which `before` and `after` of three axes were read, "thd" or "htd"; NULL: not there */
 };
 
 /* identify: which encoding made a table. Sinusoids in all variants, with usual mistakes, also of an image's grid;

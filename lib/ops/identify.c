@@ -275,6 +275,9 @@ int pe_identify_open(struct pe_arena *arena, struct pe_identify_result *result,
         pe_identify_read(arena, &op, &args, err)) {
         return err->code;
     }
+    if (op.kind == PE_IDENTIFY_TURNED && op.before->rank == 3) {
+        result->axes = op.heads_first ? "htd" : "thd";
+    }
     if (op.power == 0) {
         result->verdict = "none of these: every number is 0";
         return PE_OK;

@@ -6,6 +6,7 @@
  *
  *     factor * sin or cos (x * base^(-(first + step*pair)/denominator))
  *
+ *     identify_axes.c     which axis of turned vectors is tokens
  *     identify_sheet.c    what was posted as a sheet
  *     identify_hands.c    columns as hands of clocks: how fast they turn
  *     identify_stand.c    and where they stand: the ladder of a sheet from nothing, given the shape
@@ -230,6 +231,13 @@ bool pe_xpos_find(const struct pe_sheet *sheet, struct pe_xpos *out);
 /* The sheet as it would be without. */
 void pe_xpos_take_off(const struct pe_xpos *xpos, struct pe_sheet *sheet);
 
+/* ---- identify_axes.c ---- */
+
+/* Are vectors of three axes [H, T, d], not [T, H, d]? positions NULL: none were given. false also on failure. */
+bool pe_identify_heads_first(struct pe_arena *arena, const struct pe_tensor *after,
+                             const struct pe_tensor *before, const struct pe_positions *positions,
+                             struct pe_error *err);
+
 /* ---- identify_sheet.c ---- */
 
 enum pe_identify_kind { PE_IDENTIFY_TABLE = 1, PE_IDENTIFY_TRIG, PE_IDENTIFY_TURNED };
@@ -246,6 +254,7 @@ struct pe_identify {
     size_t columns; /* of the grid whose coordinates were posted; 0: positions are plain */
     double origin;  /* its first coordinates */
     size_t length, items, heads, width; /* rows; numbers in a row; of turned vectors; of a vector or head */
+    bool heads_first;                   /* these are [H, T, d], their rows apart */
     enum pe_dtype stored;               /* the narrowest type that holds the numbers */
     size_t n;                           /* rows of the sample, by rising position */
     size_t *row;                        /* [n] */

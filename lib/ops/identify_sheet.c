@@ -27,7 +27,7 @@ static const struct {
 } kinds[] = {
     {PE_IDENTIFY_TABLE, {"tensor", NULL}, 2, "[T, D]"},
     {PE_IDENTIFY_TRIG, {"cos", "sin"}, 2, "[T, n]"},
-    {PE_IDENTIFY_TURNED, {"after", "before"}, 3, "[T, d] and [T, H, d]"},
+    {PE_IDENTIFY_TURNED, {"after", "before"}, 3, "[T, d], [T, H, d] and [H, T, d]"},
 };
 
 /* Without its first axes of 1, as far as it has too many: buffers are [1, T, D], [T, 1, D] and [1, 1, T, D], too. */
@@ -105,19 +105,21 @@ static int kind_find(struct pe_identify *op, const struct pe_identify_args *args
     return all[found][1] ? pair_check(&op->posted[0], &op->posted[1], found, err) : PE_OK;
 }
 
-static void row_load(const struct pe_tensor *tensor, size_t row, double *out) {
-    size_t items = pe_tensor_count(tensor) / tensor->dim[0];
-    pe_dtype_load(tensor->dtype, (const char *)tensor->data + row * items * pe_dtype_size(tensor->dtype),
-                  items, out);
+static void row_load(const struct pe_identify *op, const struct pe_tensor *tensor, size_t row, double *out) {
+    size_t pieces = op->heads_first ? op->heads : 1, items = pe_tensor_count(tensor) / op->length / pieces;
+    for (size_t h = 0; h < pieces; h++) {
+        size_t at = (h * op->length + row) * items * pe_dtype_size(tensor->dtype);
+        pe_dtype_load(tensor->dtype, (const char *)tensor->data + at, items, out + h * items);
+    }
 }
 
 void pe_identify_load(const struct pe_identify *op, size_t row, double *got, double *was) {
-    row_load(op->made[0], row, got);
+    row_load(op, op->made[0], row, got);
     if (op->made[1]) {
-        row_load(op->made[1], row, got + op->items / 2);
+        row_load(op, op->made[1], row, got + op->items / 2);
     }
     if (op->before) {
-        row_load(op->before, row, was);
+        row_load(op, op->before, row, was);
     }
 }
 
@@ -330,10 +332,12 @@ int pe_identify_read(struct pe_arena *arena, struct pe_identify *op, const struc
         return err->code;
     }
     const struct pe_tensor *made = op->made[0];
-    op->length = made->dim[0];
+    bool turned = op->kind == PE_IDENTIFY_TURNED && made->rank == 3;
+    op->heads_first = turned && pe_identify_heads_first(arena, made, op->before, args->positions, err);
+    op->length = made->dim[op->heads_first ? 1 : 0];
     op->width = made->dim[made->rank - 1];
     op->items = pe_tensor_count(made) / op->length * (op->made[1] ? 2 : 1);
-    op->heads = made->rank == 3 ? made->dim[1] : 1;
+    op->heads = made->rank == 3 ? made->dim[op->heads_first ? 0 : 1] : 1;
     op->positions = (struct pe_positions){.length = op->length, .axes = 1, .step = 1};
     if (args->positions) {
         op->positions = *args->positions;

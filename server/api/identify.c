@@ -10,6 +10,8 @@
 
 #include "posenc_identify.h"
 
+#include <string.h>
+
 struct hints {
     uint64_t given;
     const char *type;
@@ -42,9 +44,10 @@ static const struct pe_field fields[] = {
     {PE_FIELD(identify_request, cos), .shape = "[T, n]",
      .doc = "a rotary table: cosines, one column for each pair or two"},
     {PE_FIELD(identify_request, sin), .shape = "[T, n]", .doc = "a rotary table: sines"},
-    {PE_FIELD(identify_request, before), .shape = "[T, d] or [T, H, d]",
+    {PE_FIELD(identify_request, before), .shape = "[T, d], [T, H, d] or [H, T, d]",
      .doc = "queries or keys before they turned"},
-    {PE_FIELD(identify_request, after), .shape = "[T, d] or [T, H, d]", .doc = "the same after they turned"},
+    {PE_FIELD(identify_request, after), .shape = "[T, d], [T, H, d] or [H, T, d]",
+     .doc = "the same after they turned"},
     {PE_FIELD(identify_request, positions),
      .doc = "[T], as the code got them; of an image [T, 2], all cells of a grid; default 0..T-1"},
     {PE_FIELD(identify_request, hints), .fields = hint_fields, .n_fields = PE_COUNT(hint_fields),
@@ -143,6 +146,9 @@ static int identify_open(struct task *task, struct pe_error *err) {
     }
     if (pe_identify_open(task->arena, &found, &args, err) || candidates_write(task, &found, err)) {
         return err->code;
+    }
+    if (found.axes) {
+        result_json(&task->result, "axes", strcmp(found.axes, "htd") == 0 ? "\"htd\"" : "\"thd\"");
     }
     text_string(&text, found.verdict);
     return task_json(task, "verdict", &text, err);

@@ -53,6 +53,32 @@ START_TEST(all_variants_are_named) {
 }
 END_TEST
 
+/* Which axis is tokens follows from how they turned. */
+START_TEST(heads_come_first_or_second) {
+    struct identify_ground *g = &ground;
+    size_t tried = 0;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        for (int heads_first = 0; heads_first < 2; heads_first++) {
+            identify_begin(4000 + seed);
+            setup();
+            identify_some_table(16 + seed % 4);
+            made.heads_first = heads_first;
+            identify_ask(g);
+            if (made.heads > 1) {
+                tried++;
+                ck_assert_str_eq(g->result.axes, heads_first ? "htd" : "thd");
+                ck_assert_msg(identify_is_right(g), "%s", identify_described());
+            } else {
+                ck_assert_ptr_null(g->result.axes);
+            }
+            made.heads_first = false;
+            teardown();
+        }
+    }
+    ck_assert_uint_gt(tried, 8);
+}
+END_TEST
+
 START_TEST(random_tables_are_none) {
     static const size_t widths[] = {2, 8, 32, 64};
     struct identify_ground *g = &ground;
@@ -80,6 +106,7 @@ Suite *identify_tables_suite(void) {
     suite_add_tcase(suite, tests);
     tcase_set_timeout(tests, 0);
     tcase_add_loop_test(tests, all_variants_are_named, 0, 2 * PARTS);
+    tcase_add_test(tests, heads_come_first_or_second);
     tcase_add_loop_test(tests, random_tables_are_none, 0, 20);
     return suite;
 }

@@ -317,12 +317,16 @@ static struct pe_tensor tensor_of(struct identify_ground *g, const double *value
     size_t n = made.rows * made.items;
     static double noisy[MOST];
     struct pe_tensor tensor = {.rank = 2, .dim = {made.rows, made.items}, .dtype = made.dtype};
+    bool turn = made.kind == TURNED && made.heads > 1, first = turn && made.heads_first;
     for (size_t i = 0; i < n; i++) {
-        noisy[i] = values[i] + noise * identify_normal();
+        size_t row = i / made.items, head = i % made.items / made.width, column = i % made.width;
+        noisy[first ? (head * made.rows + row) * made.width + column : i] =
+            values[i] + noise * identify_normal();
     }
-    if (made.kind == TURNED && made.heads > 1) {
+    if (turn) {
         tensor.rank = 3;
-        tensor.dim[1] = made.heads;
+        tensor.dim[0] = first ? made.heads : made.rows;
+        tensor.dim[1] = first ? made.rows : made.heads;
         tensor.dim[2] = made.width;
     }
     tensor.data = pe_arena_array(g->arena, n, pe_dtype_size(made.dtype), &g->err);

@@ -15,7 +15,8 @@ struct identify_made {
     enum identify_kind kind;
     size_t rows, width, heads; /* width: of vectors; of the head */
     double p[400];
-    bool placed; /* positions are posted */
+    bool placed;      /* positions are posted */
+    bool heads_first; /* turned vectors are posted [H, T, d], not [T, H, d] */
     /* vectors */
     bool halves, cos_first, minus_one, zero_column;
     double base, scale, offset, factor;
