@@ -248,12 +248,19 @@ static int args_check(const struct pe_apply_args *args, struct pe_error *err) {
     return PE_OK;
 }
 
+int pe_apply_admits(const struct pe_encoding_info *encoding, struct pe_error *err) {
+    const struct pe_encoding *row = pe_encoding_row(encoding);
+    return pe_encoding_adds(row) || row->angles || row->info.family == PE_FAMILY_NONE
+               ? err->code
+               : pe_encoding_unsupported(row, "is not added to embeddings", err);
+}
+
 static int plan_read(const struct pe_apply_args *args, struct apply *op, struct pe_error *err) {
     const struct pe_encoding *row = args->plan ? pe_plan_row(args->plan) : NULL;
     if (row && pe_encoding_adds(row)) {
         op->plan = args->plan;
     } else if (row && row->info.family != PE_FAMILY_NONE) {
-        return pe_encoding_unsupported(row, "is not added to embeddings", err);
+        return pe_apply_admits(&row->info, err);
     }
     return PE_OK;
 }
@@ -282,8 +289,9 @@ static int positions_read(struct pe_arena *arena, const struct pe_apply_args *ar
         pe_positions_image(arena, &op->positions, op->plan, &x->dim[x->rank - 3], err)) {
         return err->code;
     }
-    return (given ? pe_positions_admit : pe_positions_admit_default)(op->plan, &op->positions, op->real,
-                                                                     "positions", err);
+    return given ? pe_positions_admit(op->plan, &op->positions, op->real, "positions", err)
+                 : pe_positions_admit_default(op->plan, &op->positions, op->real, "positions", "embeddings",
+                                              err);
 }
 
 /* How many rows a part has, and whether the encoding adds by itself. */

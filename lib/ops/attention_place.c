@@ -66,10 +66,12 @@ int pe_reader_sides(const struct pe_reader *r, struct pe_sides *sides, struct pe
     sides->positions[0] = of_q ? *of_q : default_positions(a->queries, first_query(r));
     sides->positions[1] = of_k ? *of_k : default_positions(a->keys, 0);
     for (int side = 0; side < 2 && !err->code; side++) {
-        int (*admit)(const struct pe_plan *, const struct pe_positions *, enum pe_dtype, const char *,
-                     struct pe_error *) =
-            sides->given[side] ? pe_positions_admit : pe_positions_admit_default;
-        (void)!admit(r->args->plan, &sides->positions[side], PE_DTYPE_F64, sides->field[side], err);
+        const char *source = r->args->embeddings ? "embeddings" : side ? "k" : "q";
+        (void)!(sides->given[side]
+                    ? pe_positions_admit(r->args->plan, &sides->positions[side], PE_DTYPE_F64,
+                                         sides->field[side], err)
+                    : pe_positions_admit_default(r->args->plan, &sides->positions[side], PE_DTYPE_F64,
+                                                 sides->field[side], source, err));
     }
     return err->code;
 }

@@ -54,17 +54,24 @@ static int positions_read(const struct pe_bias_args *args, struct pe_positions o
     return PE_OK;
 }
 
+int pe_bias_admits(const struct pe_encoding_info *encoding, struct pe_error *err) {
+    const struct pe_encoding *row = pe_encoding_row(encoding);
+    if (row->bias) {
+        return err->code;
+    }
+    return pe_encoding_unsupported(
+        row,
+        row->term ? "depends on the queries and has no bias of its own: attention returns it as position"
+                  : "adds no bias to the logits",
+        err);
+}
+
 static int args_check(const struct pe_bias_args *args, struct pe_error *err) {
     if (!args->plan) {
         return pe_fail(err, PE_ERR_MISSING, "encoding", "is missing");
     }
-    const struct pe_encoding *row = pe_plan_row(args->plan);
-    if (!row->bias) {
-        return pe_encoding_unsupported(
-            row,
-            row->term ? "depends on the queries and has no bias of its own: attention returns it as position"
-                      : "adds no bias to the logits",
-            err);
+    if (pe_bias_admits(pe_plan_encoding(args->plan), err)) {
+        return err->code;
     }
     if (args->heads < 1) {
         return pe_fail(err, PE_ERR_MISSING, "heads", "is missing: how many heads the model has");

@@ -227,7 +227,9 @@ static int encoding_read(struct pe_block_reader *r, struct pe_error *err) {
         positions = pe_positions_for(plan, r->args->positions, batch, block->length);
     }
     if (pe_positions_fit(plan, &positions, batch, block->length, "positions", err) ||
-        pe_positions_admit(plan, &positions, block->real, "positions", err)) {
+        (r->args->positions ? pe_positions_admit(plan, &positions, block->real, "positions", err)
+                            : pe_positions_admit_default(plan, &positions, block->real, "positions",
+                                                         pe_block_input_field(r->args), err))) {
         return err->code;
     }
     struct pe_tensor p;

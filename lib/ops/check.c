@@ -230,13 +230,19 @@ static int table_add(struct pe_arena *arena, struct check *op, const struct tabl
                                                                             : err->code;
 }
 
+int pe_check_admits(const struct pe_encoding_info *encoding, struct pe_error *err) {
+    const struct pe_encoding *row = pe_encoding_row(encoding);
+    return row->encode || row->angles ? err->code
+                                      : pe_encoding_unsupported(row, "makes no vectors to check", err);
+}
+
 static int vectors_open(struct pe_arena *arena, struct check *op, const struct pe_check_args *args,
                         struct pe_error *err) {
     struct table table = {.name = "tensor", .items = pe_plan_width(op->plan)};
     const struct pe_encoding *row = pe_plan_row(op->plan);
     char allowed[80];
-    if (!row->encode) {
-        return pe_encoding_unsupported(row, "makes no vectors to check", err);
+    if (pe_check_admits(&row->info, err)) {
+        return err->code;
     }
     if (args->cos || args->sin || args->packed || args->as_complex) {
         return pe_fail(err, PE_ERR_CONFLICT,
@@ -349,9 +355,9 @@ static int positions_open(struct check *op, const struct pe_check_args *args, st
     if (pe_positions_fit(op->plan, &op->positions, op->batch, op->length, "positions", err)) {
         return err->code;
     }
-    return args->positions
-               ? pe_positions_admit(op->plan, &op->positions, PE_DTYPE_F64, "positions", err)
-               : pe_positions_admit_default(op->plan, &op->positions, PE_DTYPE_F64, "positions", err);
+    return args->positions ? pe_positions_admit(op->plan, &op->positions, PE_DTYPE_F64, "positions", err)
+                           : pe_positions_admit_default(op->plan, &op->positions, PE_DTYPE_F64, "positions",
+                                                        op->tables[0].name, err);
 }
 
 static void octaves_name(struct pe_check_report *report) {

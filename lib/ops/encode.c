@@ -18,6 +18,11 @@ struct encode {
     const struct pe_stop *stop;
 };
 
+int pe_encode_admits(const struct pe_encoding_info *encoding, struct pe_error *err) {
+    const struct pe_encoding *row = pe_encoding_row(encoding);
+    return row->encode || row->angles ? err->code : pe_encoding_unsupported(row, "makes no vectors", err);
+}
+
 int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                     struct pe_error *err) {
     if (err->code || pe_dtype_check(dtype, err)) {

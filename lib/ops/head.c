@@ -150,10 +150,6 @@ static int head_read(struct pe_arena *arena, struct pe_head_work *op, const stru
     if (op->row->info.family == PE_FAMILY_NONE) {
         return none_open(arena, op, err);
     }
-    if (!op->row->shift) {
-        return pe_encoding_unsupported(op->row, "has no map from a position to the next to build a head of",
-                                       err);
-    }
     return width_read(op, args->width, err);
 }
 
@@ -164,6 +160,15 @@ static size_t parts_cut(struct pe_head_work *op, bool none) {
     size_t n_parts = (op->n - 1) / op->part_rows + 1;
     pe_last_open(op->last, n_parts);
     return n_parts;
+}
+
+int pe_head_admits(const struct pe_encoding_info *encoding, struct pe_error *err) {
+    const struct pe_encoding *row = pe_encoding_row(encoding);
+    if (row->shift || row->info.family == PE_FAMILY_NONE) {
+        return err->code;
+    }
+    return pe_encoding_unsupported(
+        row, "has no exact map from a position to the next, of which a head is built", err);
 }
 
 int pe_head_open(struct pe_arena *arena, struct pe_work *work, struct pe_head_result *result,
@@ -178,8 +183,8 @@ int pe_head_open(struct pe_arena *arena, struct pe_work *work, struct pe_head_re
         return pe_fail(err, PE_ERR_MISSING, "encoding", "is missing");
     }
     struct pe_head_work *op = pe_arena_array(arena, 1, sizeof *op, err);
-    if (!op || args_check(&args, err) || head_read(arena, op, &args, err) ||
-        memory_open(arena, op, result, err)) {
+    if (!op || pe_head_admits(pe_plan_encoding(args.plan), err) || args_check(&args, err) ||
+        head_read(arena, op, &args, err) || memory_open(arena, op, result, err)) {
         return err->code;
     }
     bool none = op->row->info.family == PE_FAMILY_NONE;

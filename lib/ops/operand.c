@@ -213,13 +213,21 @@ int pe_vectors_admit(const struct pe_plan *plan, const struct pe_positions *posi
 }
 
 int pe_positions_admit_default(const struct pe_plan *plan, const struct pe_positions *positions,
-                               enum pe_dtype dtype, const char *field, struct pe_error *err) {
+                               enum pe_dtype dtype, const char *field, const char *source,
+                               struct pe_error *err) {
     struct pe_error trial = {.stop = err->stop};
-    if (pe_plan_axes(plan) > 1 && pe_positions_admit(plan, positions, dtype, field, &trial) == PE_ERR_SHAPE) {
+    if (err->code || pe_positions_admit(plan, positions, dtype, "", &trial) == PE_OK) {
+        return err->code;
+    }
+    if (pe_plan_axes(plan) > 1 && trial.code == PE_ERR_SHAPE) {
         return pe_fail(err, PE_ERR_MISSING, field, "is missing, %s takes rows of %d coordinates here",
                        pe_plan_encoding(plan)->type, pe_plan_axes(plan));
     }
-    return pe_positions_admit(plan, positions, dtype, field, err);
+    if (trial.code != PE_ERR_RANGE) {
+        return pe_positions_admit(plan, positions, dtype, field, err);
+    }
+    return pe_fail(err, trial.code, source, "has %zu tokens, whose %s are not given: %s", positions->length,
+                   field, trial.text);
 }
 
 int pe_plan_axes(const struct pe_plan *plan) {

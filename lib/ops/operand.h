@@ -69,9 +69,11 @@ int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *po
 /* The same where vectors are made (the hooks `encode` and, of several coordinates, `encode_axes`). */
 int pe_vectors_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                      const char *field, struct pe_error *err);
-/* The same for positions that were not given, but are 0, 1, 2 ... */
+/* The same for positions that were not given, but are 0, 1, 2 ...: what is wrong with those is wrong with `source`,
+ * which has so many tokens. */
 int pe_positions_admit_default(const struct pe_plan *plan, const struct pe_positions *positions,
-                               enum pe_dtype dtype, const char *field, struct pe_error *err);
+                               enum pe_dtype dtype, const char *field, const char *source,
+                               struct pe_error *err);
 /* Is every |value| of the vectors of these positions, which were admitted, below limit? false also when
  * `stop` asked for an end. */
 bool pe_encoding_below(const struct pe_plan *plan, const struct pe_positions *positions, double limit,

@@ -243,12 +243,18 @@ static size_t parameters_count(const struct pe_plan *plan) {
     return n;
 }
 
+int pe_properties_admits(const struct pe_encoding_info *encoding, struct pe_error *err) {
+    const struct pe_encoding *row = pe_encoding_row(encoding);
+    return row->encode || row->angles ? err->code
+                                      : pe_encoding_unsupported(row, "has no vectors to measure", err);
+}
+
 static int args_check(const struct pe_properties_args *args, struct pe_error *err) {
     if (!args->plan || !args->positions) {
         return pe_fail(err, PE_ERR_MISSING, args->plan ? "positions" : "encoding", "is missing");
     }
-    if (!pe_vectors_width(args->plan)) {
-        return pe_encoding_unsupported(pe_plan_row(args->plan), "has no vectors to measure", err);
+    if (pe_properties_admits(pe_plan_encoding(args->plan), err)) {
+        return err->code;
     }
     if (args->positions->batch) {
         return pe_fail(err, PE_ERR_SHAPE, "positions", "are of several sequences, allowed is one");

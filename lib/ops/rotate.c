@@ -257,8 +257,9 @@ static int positions_read(struct pe_arena *arena, struct rotate *op, const struc
     }
     op->own_positions = op->positions.batch != 0;
     op->n_positions = op->time.n * (op->own_positions ? op->batch.n : 1);
-    return (args->positions ? pe_positions_admit : pe_positions_admit_default)(op->plan, &op->positions,
-                                                                               op->real, "positions", err);
+    return args->positions ? pe_positions_admit(op->plan, &op->positions, op->real, "positions", err)
+                           : pe_positions_admit_default(op->plan, &op->positions, op->real, "positions",
+                                                        "embeddings", err);
 }
 
 /* ---- Opening ------------------------------------------------------------------------------------------- */

@@ -178,6 +178,18 @@ static void shift_part(const void *state, size_t part) {
 
 /* ---- Opening ------------------------------------------------------------------------------------------- */
 
+int pe_shift_admits(const struct pe_encoding_info *encoding, struct pe_error *err) {
+    const struct pe_encoding *row = pe_encoding_row(encoding);
+    if (!row->encode) {
+        return pe_encoding_unsupported(row, "makes no vectors that could be shifted", err);
+    }
+    if (row->unshifted) {
+        return pe_encoding_unsupported(
+            row, "has positions of several coordinates, and a shift is by a distance along one", err);
+    }
+    return err->code;
+}
+
 static int args_check(const struct pe_shift_args *args, struct pe_error *err) {
     if (!args->plan) {
         return pe_fail(err, PE_ERR_MISSING, "encoding", "is missing");
@@ -186,12 +198,8 @@ static int args_check(const struct pe_shift_args *args, struct pe_error *err) {
         return pe_fail(err, PE_ERR_MISSING, "positions", "is missing");
     }
     const struct pe_encoding *row = pe_plan_row(args->plan);
-    if (!row->encode) {
-        return pe_encoding_unsupported(row, "makes no vectors that could be shifted", err);
-    }
-    if (row->unshifted) {
-        return pe_encoding_unsupported(
-            row, "has positions of several coordinates, and a shift is by a distance along one", err);
+    if (pe_shift_admits(&row->info, err)) {
+        return err->code;
     }
     if (row->admit_shift && row->admit_shift(pe_plan_view(args->plan), err)) {
         return pe_error_at(err, "encoding");

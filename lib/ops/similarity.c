@@ -248,6 +248,12 @@ static size_t parts_cut(struct similarity *op) {
     return op->batch * ((op->offsets + op->offsets_per_part - 1) / op->offsets_per_part);
 }
 
+int pe_similarity_admits(const struct pe_encoding_info *encoding, struct pe_error *err) {
+    const struct pe_encoding *row = pe_encoding_row(encoding);
+    return row->encode || row->angles ? err->code
+                                      : pe_encoding_unsupported(row, "has no vectors to compare", err);
+}
+
 int pe_similarity_open(struct pe_arena *arena, struct pe_work *work, struct pe_similarity_result *result,
                        const struct pe_similarity_args *theirs, struct pe_error *err) {
     struct pe_similarity_args args;
@@ -268,12 +274,9 @@ int pe_similarity_open(struct pe_arena *arena, struct pe_work *work, struct pe_s
                               .width = pe_vectors_width(args.plan),
                               .dtype = args.dtype ? args.dtype : PE_DTYPE_F32,
                               .stop = err->stop};
-    if (!op->width) {
-        return pe_encoding_unsupported(pe_plan_row(args.plan), "has no vectors to compare", err);
-    }
-    if (pe_dtype_check(op->dtype, err) || weights_check(&args, op->width, err) ||
-        work_check(op, &args, err) || results_open(arena, op, result, args.positions, err) ||
-        vectors_open(arena, op, &args, err)) {
+    if (pe_similarity_admits(pe_plan_encoding(args.plan), err) || pe_dtype_check(op->dtype, err) ||
+        weights_check(&args, op->width, err) || work_check(op, &args, err) ||
+        results_open(arena, op, result, args.positions, err) || vectors_open(arena, op, &args, err)) {
         *result = (struct pe_similarity_result){0};
         return err->code;
     }

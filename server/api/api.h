@@ -83,6 +83,7 @@ struct api_op {
     size_t n_fields;
     const char *tensor;  /* the field that an npy or raw body fills; NULL = none */
     const char *tensors; /* the names it may return, for messages: "weights, logits" */
+    int (*admits)(const struct pe_encoding_info *encoding, struct pe_error *err); /* NULL = all of them */
     int (*open)(struct task *task, struct pe_error *err);
 };
 
@@ -93,7 +94,7 @@ const struct api_op *api_op_find(const char *name);
 
 /* task.c: steps that operations share. */
 
-/* All memory and checks of a task whose request is bound: required fields, then op->open. */
+/* All memory and checks of a task whose request is bound: what cannot be done with the encoding, required fields, then op->open. */
 int task_open(struct task *task, struct pe_error *err);
 void task_close(struct task *task);
 /* The dtype of the result: asked, else posted, else float32. */

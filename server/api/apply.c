@@ -78,5 +78,6 @@ const struct api_op api_apply = {
     .n_fields = PE_COUNT(fields),
     .tensor = "embeddings",
     .tensors = "embeddings",
+    .admits = pe_apply_admits,
     .open = apply_open,
 };

@@ -20,7 +20,7 @@ struct bias_request {
 static const struct pe_field fields[] = {
     {PE_FIELD(bias_request, encoding), .flags = PE_FIELD_REQUIRED, .doc = "the encoding"},
     {PE_FIELD(bias_request, heads), .flags = PE_FIELD_REQUIRED, .min = 1, .max = PE_HEADS_MAX,
-     .doc = "H, of the model"},
+     .doc = "H, how many heads the model has"},
     {PE_FIELD(bias_request, head_index), .flags = PE_FIELD_NUMBERS, .shape = "[n]",
      .doc = "only these heads of it, counted from 0, in any order, some perhaps twice; default all"},
     {PE_FIELD(bias_request, query_positions), .doc = "default: key_positions"},
@@ -116,5 +116,6 @@ const struct api_op api_bias = {
     .fields = fields,
     .n_fields = PE_COUNT(fields),
     .tensors = "bias",
+    .admits = pe_bias_admits,
     .open = bias_open,
 };

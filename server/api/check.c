@@ -266,5 +266,6 @@ const struct api_op api_check = {
     .fields = fields,
     .n_fields = PE_COUNT(fields),
     .tensor = "tensor",
+    .admits = pe_check_admits,
     .open = check_open,
 };

@@ -185,6 +185,14 @@ static int convert_open(struct task *task, struct pe_error *err) {
     if (request->resize) {
         return resize_open(task, err);
     }
+    if (!request->from || !request->to || !request->head_dim) {
+        return pe_fail(err, PE_ERR_MISSING,
+                       !request->from ? "from"
+                       : !request->to ? "to"
+                                      : "head_dim",
+                       "is missing: weights of queries and keys need from and to (halves or interleaved) and "
+                       "head_dim; a learned table of another size is posted as tensor, with resize");
+    }
     struct pe_convert_args args = {
         .size = sizeof args,
         .from = (enum pe_rotary_layout)request->from,

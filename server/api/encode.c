@@ -261,5 +261,6 @@ const struct api_op api_encode = {
     .fields = fields,
     .n_fields = PE_COUNT(fields),
     .tensors = "vectors, cos, sin, packed, complex, inv_freq",
+    .admits = pe_encode_admits,
     .open = encode_open,
 };

@@ -179,5 +179,6 @@ const struct api_op api_head = {
     .fields = fields,
     .n_fields = PE_COUNT(fields),
     .tensors = "w_q, w_k, weights",
+    .admits = pe_head_admits,
     .open = head_open,
 };

@@ -190,5 +190,6 @@ const struct api_op api_properties = {
     .request_size = sizeof(struct properties_request),
     .fields = fields,
     .n_fields = PE_COUNT(fields),
+    .admits = pe_properties_admits,
     .open = properties_open,
 };

@@ -94,5 +94,6 @@ const struct api_op api_shift = {
     .fields = fields,
     .n_fields = PE_COUNT(fields),
     .tensors = "blocks, matrix",
+    .admits = pe_shift_admits,
     .open = shift_open,
 };

@@ -85,5 +85,6 @@ const struct api_op api_similarity = {
     .fields = fields,
     .n_fields = PE_COUNT(fields),
     .tensors = "gram, by_offset, spread",
+    .admits = pe_similarity_admits,
     .open = similarity_open,
 };

@@ -64,8 +64,19 @@ static int check_wanted(const struct task *task, struct pe_error *err) {
     return PE_OK;
 }
 
+/* Before it is told what is missing, one wants to know that it would not help. */
+static int check_encoding(const struct task *task, struct pe_error *err) {
+    const struct api_op *op = task->op;
+    const struct pe_field *row = pe_field_find(op->fields, op->n_fields, "encoding");
+    if (!op->admits || !pe_field_given(op->fields, row, task->request)) {
+        return PE_OK;
+    }
+    const struct pe_spec *spec = (const void *)((const char *)task->request + row->offset);
+    return op->admits(spec->encoding, err);
+}
+
 int task_open(struct task *task, struct pe_error *err) {
-    if (check_wanted(task, err) ||
+    if (check_wanted(task, err) || check_encoding(task, err) ||
         pe_fields_check(task->op->fields, task->op->n_fields, task->request, err)) {
         return err->code;
     }
