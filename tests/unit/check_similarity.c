@@ -94,7 +94,7 @@ static const struct bad {
     {ROPE "goal=first&positions=0:1e12:1e10", NULL, 400, "unsupported", "positions",
      "go so far that even the slowest pair turns past the first token"},
     {"GET /v1/head?type=random&d_model=4&goal.attend=-1", NULL, 400, "unsupported", "encoding.type",
-     "random has no map from a position to the next to build a head of; it can: encode, apply, attention, shift"},
+     "random has no exact map from a position to the next, of which a head is built; it can: encode, apply, attention, shift"},
     /* clang-format on */
 };
 
