@@ -37,6 +37,8 @@ struct pe_sides {
     bool given[2];
 };
 int pe_reader_sides(const struct pe_reader *r, struct pe_sides *sides, struct pe_error *err);
+/* The field whose tokens are queries, or keys. */
+const char *pe_reader_source(const struct pe_reader *r, int side);
 /* The stream, if it is a view of what was posted, gets memory of its own, which is filled during the run. */
 int pe_reader_own(struct pe_reader *r, enum pe_stream_name name, struct pe_error *err);
 /* attention_relative.c: the term of a relative encoding, once q, k and the scale were read. */

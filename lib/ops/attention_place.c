@@ -50,6 +50,10 @@ static double first_query(const struct pe_reader *r) {
     return all ? 0 : (double)a->keys - (double)a->queries;
 }
 
+const char *pe_reader_source(const struct pe_reader *r, int side) {
+    return r->args->embeddings ? "embeddings" : side ? "k" : "q";
+}
+
 int pe_reader_sides(const struct pe_reader *r, struct pe_sides *sides, struct pe_error *err) {
     const struct pe_attention *a = r->a;
     const struct pe_positions *of_q = r->positions[0], *of_k = r->positions[1];
@@ -66,12 +70,11 @@ int pe_reader_sides(const struct pe_reader *r, struct pe_sides *sides, struct pe
     sides->positions[0] = of_q ? *of_q : default_positions(a->queries, first_query(r));
     sides->positions[1] = of_k ? *of_k : default_positions(a->keys, 0);
     for (int side = 0; side < 2 && !err->code; side++) {
-        const char *source = r->args->embeddings ? "embeddings" : side ? "k" : "q";
         (void)!(sides->given[side]
                     ? pe_positions_admit(r->args->plan, &sides->positions[side], PE_DTYPE_F64,
                                          sides->field[side], err)
                     : pe_positions_admit_default(r->args->plan, &sides->positions[side], PE_DTYPE_F64,
-                                                 sides->field[side], source, err));
+                                                 sides->field[side], pe_reader_source(r, side), err));
     }
     return err->code;
 }

@@ -118,6 +118,23 @@ static int distances_check(const struct pe_attention *a, const struct pe_sides *
     return err->code;
 }
 
+/* What is wrong with positions that were not given is wrong with the tokens. */
+static int relative_open(struct pe_reader *r, struct pe_relative *relative, const struct pe_sides *sides,
+                         struct pe_error *err) {
+    struct pe_error trial = {.stop = err->stop};
+    if (pe_relative_open(r->arena, relative, r->args->plan, sides->positions, &trial) == PE_OK) {
+        return err->code;
+    }
+    for (int side = 0; side < 2 && trial.code == PE_ERR_RANGE; side++) {
+        if (!sides->given[side] && strcmp(trial.path, sides->field[side]) == 0) {
+            return pe_positions_not_given(&trial, sides->positions[side].length, sides->field[side],
+                                          pe_reader_source(r, side), err);
+        }
+    }
+    *err = trial;
+    return err->code;
+}
+
 int pe_reader_relate(struct pe_reader *r, struct pe_error *err) {
     struct pe_attention *a = r->a;
     struct pe_sides sides;
@@ -140,10 +157,7 @@ int pe_reader_relate(struct pe_reader *r, struct pe_error *err) {
     relation->scale = a->scale;
     relation->ordered = a->ordered;
     a->relative = relative;
-    return pe_relative_open(r->arena, relative, r->args->plan, sides.positions, err) ||
-                   distances_check(a, &sides, err)
-               ? err->code
-               : PE_OK;
+    return relative_open(r, relative, &sides, err) || distances_check(a, &sides, err) ? err->code : PE_OK;
 }
 
 /* ---- Running ------------------------------------------------------------------------------------------- */

@@ -80,6 +80,10 @@ static int width_read(struct pe_head_work *op, size_t asked, struct pe_error *er
     }
     op->inner = pe_plan_width(op->plan);
     op->width = asked ? asked : most;
+    if (pairs == 0) {
+        return pe_fail(err, PE_ERR_UNSUPPORTED, "encoding.d_model",
+                       "is %zu, which has no sine and cosine in pairs, of which a head is built", op->inner);
+    }
     if (op->width % 2 || op->width < 2 || op->width > most) {
         return pe_fail(err, PE_ERR_RANGE, "width",
                        "is %zu, allowed are even numbers up to %zu: the pairs of the "

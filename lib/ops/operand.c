@@ -212,22 +212,26 @@ int pe_vectors_admit(const struct pe_plan *plan, const struct pe_positions *posi
     return pe_positions_admit(plan, positions, dtype, field, err);
 }
 
+int pe_positions_not_given(const struct pe_error *wrong, size_t n, const char *field, const char *source,
+                           struct pe_error *err) {
+    return pe_fail(err, wrong->code, source, "has %zu tokens, whose %s are not given: %s", n, field,
+                   wrong->text);
+}
+
 int pe_positions_admit_default(const struct pe_plan *plan, const struct pe_positions *positions,
                                enum pe_dtype dtype, const char *field, const char *source,
                                struct pe_error *err) {
+    const struct pe_encoding *row = pe_plan_row(plan);
     struct pe_error trial = {.stop = err->stop};
-    if (err->code || pe_positions_admit(plan, positions, dtype, "", &trial) == PE_OK) {
-        return err->code;
-    }
-    if (pe_plan_axes(plan) > 1 && trial.code == PE_ERR_SHAPE) {
+    if (pe_plan_axes(plan) > 1 && pe_positions_admit(plan, positions, dtype, field, &trial) == PE_ERR_SHAPE) {
         return pe_fail(err, PE_ERR_MISSING, field, "is missing, %s takes rows of %d coordinates here",
                        pe_plan_encoding(plan)->type, pe_plan_axes(plan));
     }
-    if (trial.code != PE_ERR_RANGE) {
-        return pe_positions_admit(plan, positions, dtype, field, err);
+    trial = (struct pe_error){.stop = err->stop};
+    if (row->admit && row->admit(pe_plan_view(plan), positions, &trial) == PE_ERR_RANGE) {
+        return pe_positions_not_given(&trial, positions->length, field, source, err);
     }
-    return pe_fail(err, trial.code, source, "has %zu tokens, whose %s are not given: %s", positions->length,
-                   field, trial.text);
+    return pe_positions_admit(plan, positions, dtype, field, err);
 }
 
 int pe_plan_axes(const struct pe_plan *plan) {

@@ -69,8 +69,11 @@ int pe_positions_admit(const struct pe_plan *plan, const struct pe_positions *po
 /* The same where vectors are made (the hooks `encode` and, of several coordinates, `encode_axes`). */
 int pe_vectors_admit(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
                      const char *field, struct pe_error *err);
-/* The same for positions that were not given, but are 0, 1, 2 ...: what is wrong with those is wrong with `source`,
- * which has so many tokens. */
+/* Fails as `wrong` says of n positions that nobody gave: they are as many as `source` has tokens. */
+int pe_positions_not_given(const struct pe_error *wrong, size_t n, const char *field, const char *source,
+                           struct pe_error *err);
+/* pe_positions_admit for positions that were not given, but are 0, 1, 2 ...: those that the encoding does not take are
+ * too many tokens of `source`. */
 int pe_positions_admit_default(const struct pe_plan *plan, const struct pe_positions *positions,
                                enum pe_dtype dtype, const char *field, const char *source,
                                struct pe_error *err);

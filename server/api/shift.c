@@ -46,8 +46,7 @@ static int declare(struct task *task, const struct pe_shift_result *made, struct
 
 #define POSITIONS 64 /* where none are given */
 
-/* 0:64, as far as both p and p + distance are positions of the encoding. Where no p is, 0:64 itself, and the
- * error says so. */
+/* 0:64, as far as both p and p + distance are positions of the encoding. */
 static int default_positions(struct shift_request *request, const struct pe_plan *plan,
                              struct pe_error *err) {
     double min, max, k = request->distance;
@@ -55,8 +54,14 @@ static int default_positions(struct shift_request *request, const struct pe_plan
     double low = ceil(fmax(min, min - k)), high = floor(fmin(max, max - k));
     double start = fmin(fmax(low, 0), fmax(low, high - (POSITIONS - 1)));
     double count = fmin(POSITIONS, high - start + 1);
-    return low <= high ? pe_positions_steps(&request->positions, start, 1, (size_t)count, err)
-                       : pe_positions_steps(&request->positions, 0, 1, POSITIONS, err);
+    if (low > high) {
+        return pe_fail(
+            err, PE_ERR_RANGE, "distance",
+            "is %.17g, but the encoding takes positions from %.17g to %.17g, of which no two are so far "
+            "from each other",
+            k, min, max);
+    }
+    return pe_positions_steps(&request->positions, start, 1, (size_t)count, err);
 }
 
 static int shift_open(struct task *task, struct pe_error *err) {

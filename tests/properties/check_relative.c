@@ -549,7 +549,8 @@ START_TEST(every_type_and_choice_is_set_up) {
         for (int i = 0; i < relative_setups_make(); i++) {
             found += relative_setup_at(i)->info == info;
         }
-        ck_assert_msg((found > 0) == (of->bias || of->term), "%s has %d setups: no shape in relative_setups.c fits its tables", info->type, found);
+        ck_assert_msg((found > 0) == (of->bias || of->term),
+                      "%s has %d setups: no shape in relative_setups.c fits its tables", info->type, found);
     }
 }
 END_TEST

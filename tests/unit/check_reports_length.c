@@ -37,7 +37,8 @@ START_TEST(sentence_transformers_929_532_tokens_on_512_rows) {
     char *fits = long_body(512, 512), *over = long_body(512, 532);
     struct report_tensor got = report_tensor("POST /v1/apply", fits, "embeddings");
     ck_assert(got.dim[0] == 512 && got.values[2 * 511 + 1] == 1);
-    report_refused("POST /v1/apply", over, "range", "positions[512]", REPORT_WORDS("512 rows", "0 to 511"));
+    report_refused("POST /v1/apply", over, "range", "embeddings",
+                   REPORT_WORDS("532 tokens", "512 rows", "0 to 511"));
     free(fits);
     free(over);
 }
@@ -62,7 +63,7 @@ static const struct {
      "row -1"},
     {"POST /v1/apply", "{\"encoding\":{" TABLE "},\"embeddings\":[[0,0],[0,0]],\"positions\":[2,3]}",
      "positions[1]", "row 3"},
-    {"POST /v1/apply", "{\"encoding\":{" TABLE ",\"offset\":2},\"embeddings\":[[0,0],[0,0]]}", "positions[1]",
+    {"POST /v1/apply", "{\"encoding\":{" TABLE ",\"offset\":2},\"embeddings\":[[0,0],[0,0]]}", "embeddings",
      "row 3"},
     {"POST /v1/attention", "{\"encoding\":{" TABLE "},\"embeddings\":[[0,0]],\"query_positions\":[-1]}",
      "query_positions[0]", "row -1"},
