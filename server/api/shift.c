@@ -59,7 +59,7 @@ static int default_positions(struct shift_request *request, const struct pe_plan
             err, PE_ERR_RANGE, "distance",
             "is %.17g, but the encoding takes positions from %.17g to %.17g, of which no two are so far "
             "from each other",
-            k, min, max);
+            k, min + 0.0, max); /* no -0 */
     }
     return pe_positions_steps(&request->positions, start, 1, (size_t)count, err);
 }
