@@ -85,17 +85,6 @@ PE_API const struct pe_encoding_info *pe_encoding_at(size_t i);
 PE_API const struct pe_encoding_info *pe_encoding_find(const char *type); /* NULL when unknown */
 PE_API unsigned pe_encoding_abilities(const struct pe_encoding_info *encoding);
 
-/* Is there anything that the operation could do with this encoding, whatever its parameters are? Operations ask it
- * themselves; who is still to say the parameters may ask it first. PE_ERR_UNSUPPORTED at `encoding.type`. */
-PE_API int pe_encode_admits(const struct pe_encoding_info *encoding, struct pe_error *err) PE_CHECKED;
-PE_API int pe_apply_admits(const struct pe_encoding_info *encoding, struct pe_error *err) PE_CHECKED;
-PE_API int pe_bias_admits(const struct pe_encoding_info *encoding, struct pe_error *err) PE_CHECKED;
-PE_API int pe_shift_admits(const struct pe_encoding_info *encoding, struct pe_error *err) PE_CHECKED;
-PE_API int pe_similarity_admits(const struct pe_encoding_info *encoding, struct pe_error *err) PE_CHECKED;
-PE_API int pe_properties_admits(const struct pe_encoding_info *encoding, struct pe_error *err) PE_CHECKED;
-PE_API int pe_head_admits(const struct pe_encoding_info *encoding, struct pe_error *err) PE_CHECKED;
-PE_API int pe_check_admits(const struct pe_encoding_info *encoding, struct pe_error *err) PE_CHECKED;
-
 /* An encoding with its parameters, still changeable. params is ARENA memory laid out by encoding->fields. */
 struct pe_spec {
     const struct pe_encoding_info *encoding;

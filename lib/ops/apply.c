@@ -21,6 +21,8 @@
 #include "ops/operand.h"
 #include "ops/rotate.h"
 
+#include "posenc_admits.h"
+
 #include <math.h>
 #include <string.h>
 

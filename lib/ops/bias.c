@@ -9,6 +9,8 @@
 #include "ops/operand.h"
 #include "ops/relative.h"
 
+#include "posenc_admits.h"
+
 #include <math.h>
 #include <string.h>
 

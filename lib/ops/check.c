@@ -12,6 +12,8 @@
  */
 #include "ops/operand.h"
 
+#include "posenc_admits.h"
+
 #include <float.h>
 #include <math.h>
 #include <stdio.h>

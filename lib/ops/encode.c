@@ -5,6 +5,8 @@
  */
 #include "ops/operand.h"
 
+#include "posenc_admits.h"
+
 #define ROWS_PER_READ 64                  /* positions read at a time, on the stack */
 #define READ_ITEMS    ((size_t)1 << 16)   /* numbers made of them, between two questions whether to stop */
 #define PART_BYTES    ((size_t)256 << 10) /* of output in one part */

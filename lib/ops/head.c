@@ -23,6 +23,8 @@
 #include "ops/head.h"
 #include "ops/operand.h"
 
+#include "posenc_admits.h"
+
 #include <math.h>
 #include <string.h>
 

@@ -17,6 +17,8 @@
 #include "ops/operand.h"
 #include "ops/vectors.h"
 
+#include "posenc_admits.h"
+
 #include <math.h>
 #include <string.h>
 

@@ -19,6 +19,8 @@
 #include "kernels/vector.h"
 #include "ops/operand.h"
 
+#include "posenc_admits.h"
+
 #include <math.h>
 #include <string.h>
 

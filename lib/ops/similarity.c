@@ -18,6 +18,8 @@
 #include "ops/operand.h"
 #include "ops/vectors.h"
 
+#include "posenc_admits.h"
+
 #include <math.h>
 
 #define PART_ITEMS ((uint64_t)1 << 22) /* multiplications in one part */

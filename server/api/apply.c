@@ -4,6 +4,8 @@
  */
 #include "api/api.h"
 
+#include "posenc_admits.h"
+
 struct apply_request {
     uint64_t given;
     struct pe_spec encoding;

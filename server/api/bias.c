@@ -7,6 +7,8 @@
 
 #include "config.h"
 
+#include "posenc_admits.h"
+
 #define STREAM_FROM ((size_t)256 << 10) /* bytes from which a GET is streamed */
 
 struct bias_request {

@@ -7,6 +7,8 @@
 
 #include "wire/text.h"
 
+#include "posenc_admits.h"
+
 struct check_request {
     uint64_t given;
     struct pe_spec encoding;

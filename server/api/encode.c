@@ -7,6 +7,8 @@
 
 #include "config.h"
 
+#include "posenc_admits.h"
+
 #include <string.h>
 
 #define STREAM_FROM                                                                                          \

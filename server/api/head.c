@@ -7,6 +7,8 @@
 
 #include "wire/text.h"
 
+#include "posenc_admits.h"
+
 enum { ATTEND_FIRST = 1 };
 
 struct goal {

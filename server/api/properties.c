@@ -7,6 +7,8 @@
 
 #include "wire/text.h"
 
+#include "posenc_admits.h"
+
 #include <string.h>
 
 struct properties_request {

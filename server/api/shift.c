@@ -4,6 +4,8 @@
  */
 #include "api/api.h"
 
+#include "posenc_admits.h"
+
 #include <math.h>
 
 struct shift_request {

@@ -5,6 +5,8 @@
  */
 #include "api/api.h"
 
+#include "posenc_admits.h"
+
 struct similarity_request {
     uint64_t given;
     struct pe_spec encoding;

@@ -26,7 +26,7 @@ LIB = [
 # The daemon, bottom to top: each may include itself, everything below it, and the library's public headers.
 SERVER = [
     ("base", ["server/service*", "server/budget*", "server/healthcheck*", "server/cpus*", "server/log*", "server/config*", "server/metrics*", "server/tables*",
-              "server/digest*"]),
+              "server/digest*", "server/names*"]),
     ("wire", ["server/wire/*"]),
     ("api", ["server/api/*"]),
     ("call", ["server/call*", "server/routes*"]),

@@ -16,7 +16,7 @@ import sys
 
 PUBLIC = ["lib/include/posenc.h", "lib/include/posenc_types.h", "lib/include/posenc_block.h",
           "lib/include/posenc_formats.h", "lib/include/posenc_fields.h",
-          "lib/include/posenc_identify.h"]
+          "lib/include/posenc_identify.h", "lib/include/posenc_admits.h"]
 # (undefined symbol, objects that may have it)
 OWNED = [
     ("json_*", ["server/wire/bind*", "server/config*"]),

@@ -213,7 +213,7 @@ START_TEST(presets_name_the_table_they_need) {
     };
     char zeros[3 * 64 + 1] = "", body[600], request[40];
     for (size_t i = 0; i < 64; i++) {
-        strcat(zeros, i ? ",0" : "0");
+        snprintf(zeros + strlen(zeros), 3, i ? ",0" : "0");
     }
     for (size_t i = 0; i < PE_COUNT(rows); i++) {
         const char *op = rows[i].request;

@@ -229,7 +229,8 @@ START_TEST(the_nearest_names_come_first) {
                  "%s\"%s%d.ln.weight\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}",
                  i ? "," : "", i == 11 ? "wpe." : "h.", i);
     }
-    strcat(header, "}");
+    size_t end = strlen(header);
+    snprintf(header + end, sizeof header - end, "}");
     write_safetensors("gpt.safetensors", header, "", 0);
     write_pe("wpe.npy");
     write_pe("abc.npy");
