@@ -17,6 +17,7 @@
 #include "kernels/softmax.h"
 
 #include "core/bits.h"
+#include "core/stop.h"
 #include "kernels/target.h"
 
 #include <math.h>
@@ -24,6 +25,13 @@
 #if PE_AVX2
 #include <immintrin.h>
 #endif
+
+#define LINE 64 /* bytes */
+
+/* Asked of rows that take long; of others before each. */
+static bool is_stopped(const struct pe_softmax *s, size_t n) {
+    return n > PE_STOP_ITEMS && pe_stop_asked(s->stop);
+}
 
 #define NAMED(x) x##_float
 #include "kernels/softmax_float.h"
@@ -78,4 +86,10 @@ void pe_softmax_run(const struct pe_softmax *softmax, void *row) {
     } else {
         kernels[pe_instructions()].of_float(softmax, row);
     }
+}
+
+void pe_softmax_settle(void) {
+#if PE_AVX2
+    _mm_sfence();
+#endif
 }

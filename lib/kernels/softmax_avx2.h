@@ -45,6 +45,11 @@ static PE_INLINE void store_avx2(float *out, VECTOR x, size_t n) {
     }
 }
 
+static PE_INLINE void stream_avx2(float *out, VECTOR x) {
+    _mm256_stream_ps(out, x.a);
+    _mm256_stream_ps(out + 8, x.b);
+}
+
 static PE_INLINE VECTOR sum_avx2(VECTOR a, VECTOR b) {
     return (VECTOR){_mm256_add_ps(a.a, b.a), _mm256_add_ps(a.b, b.b)};
 }
@@ -59,6 +64,17 @@ static PE_INLINE VECTOR product_avx2(VECTOR a, VECTOR b) {
 
 static PE_INLINE VECTOR larger_avx2(VECTOR a, VECTOR b) {
     return (VECTOR){_mm256_max_ps(a.a, b.a), _mm256_max_ps(a.b, b.b)};
+}
+
+static PE_INLINE VECTOR less_exact_avx2(VECTOR a, VECTOR n, VECTOR high) {
+    return difference_avx2(a, product_avx2(n, high));
+}
+
+static PE_INLINE float largest_avx2(VECTOR x) {
+    const __m256 eight = _mm256_max_ps(x.a, x.b);
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
 /* As raise_avx512. */

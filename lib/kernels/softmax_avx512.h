@@ -31,6 +31,10 @@ static PE_INLINE void store_avx512(float *out, __m512 x, size_t n) {
     }
 }
 
+static PE_INLINE void stream_avx512(float *out, __m512 x) {
+    _mm512_stream_ps(out, x);
+}
+
 static PE_INLINE __m512 sum_avx512(__m512 a, __m512 b) {
     return _mm512_add_ps(a, b);
 }
@@ -45,6 +49,15 @@ static PE_INLINE __m512 product_avx512(__m512 a, __m512 b) {
 
 static PE_INLINE __m512 larger_avx512(__m512 a, __m512 b) {
     return _mm512_max_ps(a, b);
+}
+
+/* a - n*high, where the product has all its bits: fused or not, it is the same. */
+static PE_INLINE __m512 less_exact_avx512(__m512 a, __m512 n, __m512 high) {
+    return _mm512_fnmadd_ps(n, high, a);
+}
+
+static PE_INLINE float largest_avx512(__m512 x) {
+    return _mm512_reduce_max_ps(x);
 }
 
 /* e * 2^n, of which the bits are the low ones of `shifted`; 0 where x is below LOWEST. */

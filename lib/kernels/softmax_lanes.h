@@ -9,8 +9,8 @@ static PE_INLINE VECTOR NAMED(exponential)(VECTOR x) {
     const VECTOR to_half = NAMED(all)(TO_HALF);
     const VECTOR shifted = NAMED(sum)(NAMED(product)(x, NAMED(all)(LOG2E)), to_half);
     const VECTOR n = NAMED(difference)(shifted, to_half);
-    const VECTOR high = NAMED(product)(n, NAMED(all)(LN2_HIGH)), low = NAMED(product)(n, NAMED(all)(LN2_LOW));
-    const VECTOR r = NAMED(difference)(NAMED(difference)(x, high), low);
+    const VECTOR rest = NAMED(less_exact)(x, n, NAMED(all)(LN2_HIGH));
+    const VECTOR r = NAMED(difference)(rest, NAMED(product)(n, NAMED(all)(LN2_LOW)));
     VECTOR p = NAMED(all)(POLYNOMIAL_4);
     p = NAMED(sum)(NAMED(all)(POLYNOMIAL_3), NAMED(product)(r, p));
     p = NAMED(sum)(NAMED(all)(POLYNOMIAL_2), NAMED(product)(r, p));
@@ -37,12 +37,12 @@ static PE_INLINE float NAMED(logits)(float *row, const float *bias, const float 
         }
         most = NAMED(larger)(x, most);
     }
-    float lane[LANES], largest = -INFINITY;
-    NAMED(store)(lane, most, LANES);
-    for (size_t l = 0; l < LANES; l++) {
-        largest = lane[l] > largest ? lane[l] : largest;
-    }
-    return largest;
+    return NAMED(largest)(most);
+}
+
+static PE_INLINE float NAMED(most)(const float *numbers) {
+    const VECTOR a = NAMED(load)(numbers, LANES), b = NAMED(load)(numbers + LANES, LANES);
+    return NAMED(largest)(NAMED(larger)(a, b));
 }
 
 /* row becomes exp(row - most); returns the sum. */
@@ -67,33 +67,44 @@ static PE_INLINE double NAMED(powers)(float *row, float most, size_t n) {
     return NAMED(total)(&total);
 }
 
-static PE_INLINE void NAMED(share)(float *row, float share, size_t n) {
-    for (size_t j = 0; j < n; j += LANES) {
-        const size_t some = n - j < LANES ? n - j : LANES;
-        NAMED(store)(row + j, NAMED(product)(NAMED(load)(row + j, some), NAMED(all)(share)), some);
+/* out = row * share. To memory that is far whole lines are written past the caches. */
+static PE_INLINE void NAMED(share)(const float *row, float share, float *out, size_t n, bool far) {
+    const size_t behind = (uintptr_t)out % LINE / sizeof *out; /* numbers, of the line that out begins in */
+    const bool lines = far && (uintptr_t)out % sizeof *out == 0;
+    for (size_t j = 0, some; j < n; j += some) {
+        some = lines && j == 0 ? LANES - behind : LANES;
+        some = some < n - j ? some : n - j;
+        const VECTOR x = NAMED(product)(NAMED(load)(row + j, some), NAMED(all)(share));
+        if (lines && some == LANES) {
+            NAMED(stream)(out + j, x);
+        } else {
+            NAMED(store)(out + j, x, some);
+        }
     }
 }
 
 static void NAMED(softmax_lanes)(const struct pe_softmax *s, void *numbers) {
-    float *row = numbers, *seen = row + s->first;
+    float *row = numbers, *seen = row + s->first, *out = s->out ? s->out : row;
     const size_t n = s->end > s->first ? s->end - s->first : 0;
     const float *bias = s->bias ? (const float *)s->bias + s->first : NULL;
     const float *hidden = s->hidden ? (const float *)s->hidden + s->first : NULL;
-    const float most = NAMED(logits)(seen, bias, hidden, n);
+    const float most = s->most ? NAMED(most)(s->most) : NAMED(logits)(seen, bias, hidden, n);
     if (n == 0 || most == -INFINITY) {
-        memset(row, 0, s->n * sizeof *row);
+        memset(out, 0, s->n * sizeof *out);
         return;
     }
-    memset(row, 0, s->first * sizeof *row);
-    memset(row + s->end, 0, (s->n - s->end) * sizeof *row);
-    if (pe_stop_asked(s->stop)) {
+    if (n < s->n) {
+        memset(out, 0, s->first * sizeof *out);
+        memset(out + s->end, 0, (s->n - s->end) * sizeof *out);
+    }
+    if (is_stopped(s, n)) {
         return;
     }
     const double total = NAMED(powers)(seen, most, n);
-    if (pe_stop_asked(s->stop)) {
+    if (is_stopped(s, n)) {
         return;
     }
-    NAMED(share)(seen, (float)(total > 0 ? 1 / total : (double)NAN), n);
+    NAMED(share)(seen, (float)(total > 0 ? 1 / total : (double)NAN), out + s->first, n, s->far);
 }
 
 #undef NAMED

@@ -83,7 +83,7 @@ static double NAMED(sum)(const REAL *row, size_t n) {
 }
 
 static void NAMED(softmax)(const struct pe_softmax *s, void *numbers) {
-    REAL *row = numbers;
+    REAL *row = numbers, *out = s->out ? s->out : row;
     REAL *seen = row + s->first;
     size_t n = s->end > s->first ? s->end - s->first : 0;
     if (n && s->bias) {
@@ -92,26 +92,27 @@ static void NAMED(softmax)(const struct pe_softmax *s, void *numbers) {
     if (n && s->hidden) {
         NAMED(add)(seen, (const REAL *)s->hidden + s->first, n);
     }
-    REAL most = NAMED(largest)(seen, n);
+    REAL most = s->most ? NAMED(largest)(s->most, PE_SOFTMAX_MOST) : NAMED(largest)(seen, n);
     if (n == 0 || most == -INFINITY) {
-        memset(row, 0, s->n * sizeof *row);
+        memset(out, 0, s->n * sizeof *out);
         return;
     }
-    memset(row, 0, s->first * sizeof *row);
-    memset(row + s->end, 0, (s->n - s->end) * sizeof *row);
-    if (pe_stop_asked(s->stop)) {
+    memset(out, 0, s->first * sizeof *out);
+    memset(out + s->end, 0, (s->n - s->end) * sizeof *out);
+    if (is_stopped(s, n)) {
         return;
     }
     for (size_t j = 0; j < n; j++) {
         seen[j] = NAMED(power)(seen[j] - most);
     }
-    if (pe_stop_asked(s->stop)) {
+    if (is_stopped(s, n)) {
         return;
     }
     double total = NAMED(sum)(seen, n); /* at least 1, but of logits that overflowed: then all is NaN */
     REAL share = (REAL)(total > 0 ? 1 / total : (double)NAN);
+    out += s->first;
     for (size_t j = 0; j < n; j++) {
-        seen[j] *= share;
+        out[j] = seen[j] * share;
     }
 }
 

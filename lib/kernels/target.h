@@ -16,7 +16,7 @@
 /* In this order each has all before it. */
 enum pe_instructions {
     PE_INSTRUCTIONS_PLAIN,
-    PE_INSTRUCTIONS_AVX2,   /* what stands between avx2_begin.h and avx2_end.h */
+    PE_INSTRUCTIONS_AVX2,   /* what stands between avx2_begin.h or fma_begin.h and avx2_end.h */
     PE_INSTRUCTIONS_AVX512, /* and between avx512_begin.h and avx512_end.h */
     PE_INSTRUCTIONS_COUNT,
 };

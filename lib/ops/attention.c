@@ -140,6 +140,11 @@ static int results_open(struct pe_arena *arena, struct pe_attention *a, struct p
             return err->code;
         }
     }
+    pe_scores_plan(a);
+    a->packed_at = a->lane_bytes;
+    lane_grow(a, pe_scores_packed_bytes(a));
+    a->scores_at = a->lane_bytes;
+    lane_grow(a, pe_scores_strip_bytes(a));
     return PE_OK;
 }
 
@@ -185,6 +190,9 @@ static int lanes_open(struct pe_arena *arena, struct pe_attention *a, struct pe_
     }
     a->lane = pe_arena_alloc(arena, bytes, err);
     a->lanes = pe_lanes_open(arena, n, err);
+    for (size_t i = 0; a->lane && i < n; i++) {
+        pe_scores_forget(a, a->lane + i * a->lane_bytes);
+    }
     bool its = a->relative && a->relative->scratch_bytes > a->lane_bytes / 2;
     return err->code && its ? pe_error_at(err, "encoding") : err->code;
 }

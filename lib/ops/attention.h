@@ -7,6 +7,7 @@
 
 #include "core/lanes.h"
 #include "kernels/linalg.h"
+#include "kernels/target.h"
 #include "ops/mask.h"
 #include "ops/relative.h"
 #include "ops/turns.h"
@@ -64,7 +65,8 @@ static inline bool pe_rows_made(const struct pe_attention_rows *rows) {
     return rows->real || rows->local;
 }
 
-#define PE_TERMS 4
+#define PE_TERMS      4
+#define PE_STRIP_ROWS ((size_t)16) /* whose scores are still near when they become weights */
 
 struct pe_attention {
     enum pe_dtype real, dtype; /* of the arithmetic and of the results */
@@ -84,6 +86,15 @@ struct pe_attention {
     /* A unit is `unit_heads` heads of one sequence, in blocks of rows; either each of its blocks is a part, or
      * several units are. */
     size_t unit_heads, units, block_rows, blocks, part_units;
+    /* Rows of a block that become weights together. Where the weights are more than caches keep, scores are made
+     * `scores_at` bytes behind the start of a lane, and only weights go where these are asked for. */
+    size_t strip_rows, scores_at;
+    bool far;
+    bool plain; /* nobody asks for scores without the bias, and nothing else is added */
+    /* Keys, packed for products by kernels/scores.h: so many at a time, `packed_at` bytes behind the start of a lane.
+     * 0: products are those of linalg.h. */
+    size_t packed_keys, packed_at;
+    enum pe_instructions instructions;
     /* A lane has memory for one block: what the encoding needs, then rows that are no results. */
     struct pe_lanes *lanes; /* NULL: no block needs any */
     unsigned char *lane;    /* the first */
@@ -100,14 +111,23 @@ void pe_attention_sequence(const struct pe_attention *a, size_t b, void *scratch
 /* A pe_work's run. */
 void pe_attention_part(const void *attention, size_t part);
 
-/* One block of rows first .. first+n-1 of head h of sequence b. */
+/* One block of rows first .. first+n-1 of head h of sequence b, or a strip of one. */
 struct pe_attention_block {
     const struct pe_attention *a;
     size_t b, h, first, n;
+    size_t above;  /* rows of the block above the strip */
     void *scratch; /* its lane */
 };
 /* The block's place in rows of a result. */
 unsigned char *pe_block_place(const struct pe_attention_block *block, const struct pe_attention_rows *rows);
+/* attention_scores.c, once it is known what is made: how scores are, and how many bytes of a lane packed keys take, and
+ * scores that are not made where the weights go. A lane has nothing packed yet. */
+void pe_scores_plan(struct pe_attention *a);
+size_t pe_scores_packed_bytes(const struct pe_attention *a);
+size_t pe_scores_strip_bytes(const struct pe_attention *a);
+void pe_scores_forget(const struct pe_attention *a, void *lane);
+/* Scores of a strip into [n, Tk], with the bias and what pe_scores takes for `most`; where they are plain. */
+void pe_block_scores(const struct pe_attention_block *block, unsigned char *out, float *most);
 /* scale * q . k of two streams into [n, Tk]. */
 void pe_block_multiply(const struct pe_attention_block *block, enum pe_stream_name q, enum pe_stream_name k,
                        unsigned char *out);

@@ -15,6 +15,7 @@
 #include "ops/attention.h"
 
 #include "core/stop.h"
+#include "kernels/scores.h"
 #include "kernels/vector.h"
 
 #include <string.h>
@@ -28,7 +29,8 @@ static size_t first_row(const struct pe_attention_block *block, const struct pe_
 
 unsigned char *pe_block_place(const struct pe_attention_block *block, const struct pe_attention_rows *rows) {
     if (rows->local) {
-        return (unsigned char *)block->scratch + rows->at;
+        size_t before = block->above * rows->width * block->a->real_size;
+        return (unsigned char *)block->scratch + rows->at + before;
     }
     return rows->real + first_row(block, rows) * rows->width * block->a->real_size;
 }
@@ -42,23 +44,6 @@ struct pe_const_matrix pe_block_rows(const struct pe_attention_block *block, enu
     return (struct pe_const_matrix){.data = s->data + first * a->real_size, .ld = s->ld};
 }
 
-void pe_block_multiply(const struct pe_attention_block *block, enum pe_stream_name q, enum pe_stream_name k,
-                       unsigned char *out) {
-    const struct pe_attention *a = block->a;
-    struct pe_gemm gemm = {.dtype = a->real,
-                           .ordered = a->ordered,
-                           .stop = a->stop,
-                           .b_transposed = true,
-                           .m = block->n,
-                           .n = a->keys,
-                           .k = a->width,
-                           .alpha = a->scale,
-                           .a = pe_block_rows(block, q, block->first),
-                           .b = pe_block_rows(block, k, 0),
-                           .c = {.data = out, .ld = a->keys}};
-    pe_gemm_run(&gemm);
-}
-
 const unsigned char *pe_block_bias(const struct pe_attention_block *block, size_t i) {
     const struct pe_attention_bias *bias = &block->a->bias;
     if (!bias->data) {
@@ -68,14 +53,19 @@ const unsigned char *pe_block_bias(const struct pe_attention_block *block, size_
     return bias->data + first * block->a->real_size;
 }
 
-/* scores [n, Tk] become weights. */
-static void block_softmax(const struct pe_attention_block *block, unsigned char *scores) {
+/* scores [n, Tk] become weights, in place or where they are asked for. `most`: where they are plain, else NULL. */
+static void block_softmax(const struct pe_attention_block *block, unsigned char *scores, const float *most) {
     const struct pe_attention *a = block->a;
-    struct pe_softmax row = {.dtype = a->real, .n = a->keys, .stop = a->stop};
+    const size_t row_bytes = a->keys * a->real_size;
+    unsigned char *out = pe_block_place(block, &a->weights);
+    struct pe_softmax row = {.dtype = a->real, .n = a->keys, .far = a->far, .stop = a->stop};
     for (size_t i = 0; i < block->n && !pe_stop_asked(a->stop); i++) {
-        row.bias = pe_block_bias(block, block->first + i);
+        row.bias = most ? NULL : pe_block_bias(block, block->first + i);
+        row.out = out == scores ? NULL : out + i * row_bytes;
         pe_mask_row(&a->mask, block->b, block->first + i, &row);
-        pe_softmax_run(&row, scores + i * a->keys * a->real_size);
+        bool all = !row.hidden && row.first == 0 && row.end == a->keys;
+        row.most = most && all ? most + i * PE_SOFTMAX_MOST : NULL;
+        pe_softmax_run(&row, scores + i * row_bytes);
     }
 }
 
@@ -109,20 +99,45 @@ static void block_store(const struct pe_attention_block *block, const struct pe_
     }
 }
 
+_Static_assert(PE_SCORES_COLUMNS == PE_SOFTMAX_MOST, "what scores find of each row, softmax takes");
+
+/* Some rows, from products to weights. */
+static void strip_run(const struct pe_attention_block *strip) {
+    const struct pe_attention *a = strip->a;
+    unsigned char *scores =
+        a->far ? (unsigned char *)strip->scratch + a->scores_at : pe_block_place(strip, &a->weights);
+    if (a->plain) {
+        float most[PE_STRIP_ROWS * PE_SOFTMAX_MOST];
+        pe_block_scores(strip, scores, most);
+        block_softmax(strip, scores, most);
+        return;
+    }
+    pe_block_multiply(strip, PE_STREAM_Q, PE_STREAM_K, scores);
+    pe_block_content(strip, scores);
+    if (a->relative) {
+        pe_block_relate(strip, scores);
+    }
+    pe_block_explain(strip, scores);
+    block_softmax(strip, scores, NULL);
+}
+
 static void block_run(const struct pe_attention_block *block) {
     const struct pe_attention *a = block->a;
-    unsigned char *scores = pe_block_place(block, &a->weights);
-    pe_block_multiply(block, PE_STREAM_Q, PE_STREAM_K, scores);
-    pe_block_content(block, scores);
-    if (a->relative) {
-        pe_block_relate(block, scores);
+    struct pe_attention_block strip = *block;
+    size_t most = a->strip_rows ? a->strip_rows : block->n;
+    for (; strip.above < block->n && !pe_stop_asked(a->stop); strip.above += strip.n) {
+        strip.first = block->first + strip.above;
+        strip.n = block->n - strip.above < most ? block->n - strip.above : most;
+        strip_run(&strip);
     }
-    pe_block_explain(block, scores);
-    block_softmax(block, scores);
+    if (a->far) {
+        pe_softmax_settle();
+    }
     if (pe_rows_made(&a->output)) {
-        block_output(block, scores);
+        unsigned char *weights = pe_block_place(block, &a->weights);
+        block_output(block, weights);
         if (a->relative && a->relative->row->mix) {
-            pe_block_mix(block, scores);
+            pe_block_mix(block, weights);
         }
     }
     block_store(block, &a->weights);

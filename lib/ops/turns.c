@@ -8,16 +8,36 @@
 #include "kernels/vector.h"
 #include "ops/operand.h"
 
+#include <string.h>
+
+#define ROWS  16 /* positions at a time */
+#define PIECE 64 /* and pairs, a multiple of PE_ANGLES_GROUP */
+
+/* All pairs at some positions from `first` on. */
+static void rows_make(const struct pe_turns *turns, const struct pe_plan *plan, const struct pe_spot *spots,
+                      size_t first, size_t rows) {
+    double cos[ROWS * PIECE], sin[ROWS * PIECE];
+    const size_t pairs = turns->pairs.n;
+    for (size_t done = 0, n; done < pairs; done += n) {
+        n = pairs - done < PIECE ? pairs - done : PIECE;
+        const struct pe_angles_rows out = {.first = done, .n = n, .stride = PIECE, .cos = cos, .sin = sin};
+        pe_plan_row(plan)->angles_rows(pe_plan_view(plan), spots, rows, &out);
+        for (size_t r = 0; r < rows; r++) {
+            memcpy(turns->cos + (first + r) * pairs + done, cos + r * PIECE, n * sizeof *cos);
+            memcpy(turns->sin + (first + r) * pairs + done, sin + r * PIECE, n * sizeof *sin);
+        }
+    }
+}
+
 static int angles_make(const struct pe_turns *turns, const struct pe_plan *plan,
                        const struct pe_positions *positions, bool keys, struct pe_error *err) {
-    size_t n = pe_positions_count(positions), pairs = turns->pairs.n;
-    for (size_t i = 0; i < n && !pe_error_poll(err); i++) {
-        double coordinates[PE_MAX_AXES];
-        struct pe_spot spot = {.position = coordinates, .axes = positions->axes, .keys = keys};
-        struct pe_angles out = {
-            .n = pairs, .cos = turns->cos + i * pairs, .sin = turns->sin + i * pairs, .step = 1};
-        pe_positions_read(positions, i, 1, coordinates);
-        pe_plan_row(plan)->angles(pe_plan_view(plan), &spot, PE_DTYPE_F64, &out);
+    double coordinates[ROWS * PE_MAX_AXES];
+    const struct pe_spot spots = {.position = coordinates, .axes = positions->axes, .keys = keys};
+    size_t n = pe_positions_count(positions);
+    for (size_t i = 0, rows; i < n && !pe_error_poll(err); i += rows) {
+        rows = n - i < ROWS ? n - i : ROWS;
+        pe_positions_read(positions, i, rows, coordinates);
+        rows_make(turns, plan, &spots, i, rows);
     }
     return err->code;
 }

@@ -179,6 +179,42 @@ START_TEST(instruction_sets_change_no_bit) {
 }
 END_TEST
 
+/* Weights that go elsewhere, near or far, from a row whose largest number is known or not, have the bits that they have
+ * in the row's place. */
+START_TEST(elsewhere_has_the_same_bits) {
+    const enum pe_instructions all = pe_instructions();
+    instructions_limit((enum pe_instructions)_i);
+    struct fence fence;
+    float row[LONGEST], want[LONGEST], most[PE_SOFTMAX_MOST];
+    uint64_t state = 7;
+    fence_make(&fence, sizeof row);
+    for (size_t n = 1; n <= LONGEST; n++) {
+        for (int kind = 0; kind < 16; kind++) {
+            float *out = fence_side(&fence, n * sizeof *out, kind & 1);
+            struct pe_softmax softmax = {.dtype = PE_DTYPE_F32, .n = n, .end = n};
+            softmax.first = kind & 8 ? n / 3 : 0;
+            for (size_t j = 0; j < n; j++) {
+                row[j] = want[j] = (float)(random_next(&state) >> 40) * 0x1p-20F;
+                most[j % PE_SOFTMAX_MOST] =
+                    j < PE_SOFTMAX_MOST ? row[j] : fmaxf(most[j % PE_SOFTMAX_MOST], row[j]);
+            }
+            for (size_t j = n; j < PE_SOFTMAX_MOST; j++) {
+                most[j] = -INFINITY;
+            }
+            pe_softmax_run(&softmax, want);
+            softmax.out = out;
+            softmax.far = kind & 2;
+            softmax.most = kind & 4 && !(kind & 8) ? most : NULL;
+            pe_softmax_run(&softmax, row);
+            pe_softmax_settle();
+            EXPECT(memcmp(out, want, n * sizeof *want) == 0, "%zu numbers, kind %d", n, kind);
+        }
+    }
+    fence_drop(&fence);
+    instructions_limit(all);
+}
+END_TEST
+
 Suite *softmax_suite(void) {
     Suite *suite = suite_create("softmax");
     TCase *tests = tcase_create("softmax");
@@ -189,6 +225,7 @@ Suite *softmax_suite(void) {
     tcase_add_test(tests, rows_of_every_length);
     tcase_add_test(tests, long_rows_sum_to_one);
     tcase_add_test(tests, instruction_sets_change_no_bit);
+    tcase_add_loop_test(tests, elsewhere_has_the_same_bits, 0, PE_INSTRUCTIONS_COUNT);
     suite_add_tcase(suite, tests);
     return suite;
 }

@@ -16,6 +16,7 @@
     X(arithmetic)         \
     X(attention)          \
     X(attention_errors)   \
+    X(attention_kernels)  \
     X(attention_memory)   \
     X(axes)               \
     X(block)              \
