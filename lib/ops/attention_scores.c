@@ -46,7 +46,7 @@ void pe_scores_plan(struct pe_attention *a) {
     a->plain = !a->relative && !pe_rows_made(&a->logits) && !pe_rows_made(&a->content) &&
                !pe_rows_made(&a->position);
     size_t rows = a->batch * a->heads * a->queries;
-    a->far = a->weights.real && !pe_rows_made(&a->output) && a->keys > 0 &&
+    a->far = a->plain && a->weights.real && !pe_rows_made(&a->output) && a->keys > 0 &&
              rows >= FAR_BYTES / a->real_size / a->keys;
 }
 

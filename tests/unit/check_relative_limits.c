@@ -61,7 +61,8 @@ static struct pe_tensor vectors(size_t n) {
     return (struct pe_tensor){keys_of_zero, PE_DTYPE_F32, 3, {1, n, WIDTH}};
 }
 
-/* One head of sixteen and a block of the queries: nothing of the size of all heads or all queries. */
+/* One head of sixteen and a block of the queries: nothing of the size of all heads or all queries. Each lane keeps the
+ * keys packed, which are WIDTH/QUERIES of the result for each of a few lanes. */
 START_TEST(attention_takes_little_beside_its_result) {
     static const double head[1] = {3};
     open((size_t)1 << 26, "alibi", NULL, NULL);
@@ -84,7 +85,7 @@ START_TEST(attention_takes_little_beside_its_result) {
                   err.text);
     ck_assert(pe_work_run(&work));
     ck_assert_uint_ge(pe_arena_used(arena) - before, bytes);
-    ck_assert_uint_lt(pe_arena_used(arena) - before, bytes + bytes / 50);
+    ck_assert_uint_lt(pe_arena_used(arena) - before, bytes + bytes / 10);
 }
 END_TEST
 
