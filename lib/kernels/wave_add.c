@@ -7,9 +7,9 @@
 
 #include "kernels/vector.h"
 
-#define PAIRS 256 /* a multiple of PE_WAVE_LANES */
-#define LINE  16  /* numbers in a line of a cache */
-#define ROWS  16
+#define PAIRS 32         /* a multiple of PE_WAVE_LANES; with ROWS, 16 KiB of values */
+#define LINE  16         /* numbers in a line of a cache */
+#define ROWS  64         /* of one middle */
 #define MOST  (ROWS + 8) /* rather than to leave fewer than eight, which come singly */
 
 /* One kind of value or, where both are neighbours, both. */

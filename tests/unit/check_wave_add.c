@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_ROWS ((size_t)41)
+#define MOST_ROWS ((size_t)140)
 #define WIDEST    ((size_t)4097)
 
 struct setup {
@@ -84,7 +84,7 @@ static void want_rows(const struct setup *s, const float *x, float scale, int64_
 }
 
 static void check_sum(struct setup *s, uint64_t *state) {
-    static const size_t counts[] = {1, 2, 7, 8, 9, 15, 16, 17, 23, 24, 25, 33, MOST_ROWS};
+    static const size_t counts[] = {1, 2, 7, 8, 9, 15, 16, 17, 23, 24, 25, 33, 64, 71, 72, 73, MOST_ROWS};
     static const int64_t starts[] = {0, 1, -3, -100, 12345, 1048577, 9007199254700001},
                          steps[] = {1, 1, -1, 3};
     static const float scales[] = {1, 22.627417F, -0.3F};
