@@ -190,9 +190,7 @@ static int lanes_open(struct pe_arena *arena, struct pe_attention *a, struct pe_
     }
     a->lane = pe_arena_alloc(arena, bytes, err);
     a->lanes = pe_lanes_open(arena, n, err);
-    for (size_t i = 0; a->lane && i < n; i++) {
-        pe_scores_forget(a, a->lane + i * a->lane_bytes);
-    }
+    a->packed = pe_arena_array(arena, n, sizeof *a->packed, err);
     bool its = a->relative && a->relative->scratch_bytes > a->lane_bytes / 2;
     return err->code && its ? pe_error_at(err, "encoding") : err->code;
 }

@@ -68,6 +68,13 @@ static inline bool pe_rows_made(const struct pe_attention_rows *rows) {
 #define PE_TERMS      4
 #define PE_STRIP_ROWS ((size_t)16) /* whose scores are still near when they become weights */
 
+/* Keys first .. of a head of a stream. */
+struct pe_packed {
+    enum pe_stream_name stream;
+    bool is_filled;
+    size_t b, head, first;
+};
+
 struct pe_attention {
     enum pe_dtype real, dtype; /* of the arithmetic and of the results */
     size_t real_size, size;
@@ -92,8 +99,9 @@ struct pe_attention {
     bool far;
     bool plain; /* nobody asks for scores without the bias, and nothing else is added */
     /* Keys, packed for products by kernels/scores.h: so many at a time, `packed_at` bytes behind the start of a lane.
-     * 0: products are those of linalg.h. */
+     * 0: products are those of linalg.h. What each lane has packed is apart, as lanes that nobody uses stay untouched. */
     size_t packed_keys, packed_at;
+    struct pe_packed *packed;
     enum pe_instructions instructions;
     /* A lane has memory for one block: what the encoding needs, then rows that are no results. */
     struct pe_lanes *lanes; /* NULL: no block needs any */
@@ -121,11 +129,10 @@ struct pe_attention_block {
 /* The block's place in rows of a result. */
 unsigned char *pe_block_place(const struct pe_attention_block *block, const struct pe_attention_rows *rows);
 /* attention_scores.c, once it is known what is made: how scores are, and how many bytes of a lane packed keys take, and
- * scores that are not made where the weights go. A lane has nothing packed yet. */
+ * scores that are not made where the weights go. */
 void pe_scores_plan(struct pe_attention *a);
 size_t pe_scores_packed_bytes(const struct pe_attention *a);
 size_t pe_scores_strip_bytes(const struct pe_attention *a);
-void pe_scores_forget(const struct pe_attention *a, void *lane);
 /* Scores of a strip into [n, Tk], with the bias and what pe_scores takes for `most`; where they are plain. */
 void pe_block_scores(const struct pe_attention_block *block, unsigned char *out, float *most);
 /* scale * q . k of two streams into [n, Tk]. */

@@ -15,16 +15,7 @@
 #define QUERIES_LEAST ((size_t)8)
 #define WIDTH_MOST    ((size_t)1024)
 #define PACKED_MOST   ((size_t)1 << 18) /* numbers of packed keys: 1 MiB */
-#define ALIGN         64                /* of keys, as lanes are: no register is read across two lines */
 #define FAR_BYTES     ((size_t)8 << 20) /* of weights that caches will not keep */
-
-/* What a lane has packed: keys first .. first+n-1 of a head of a stream. */
-struct packed {
-    enum pe_stream_name stream;
-    bool is_filled;
-    size_t b, head, first;
-    _Alignas(ALIGN) float keys[];
-};
 
 static void packing_plan(struct pe_attention *a) {
     size_t most = PACKED_MOST / (a->width ? a->width : 1) / PE_SCORES_COLUMNS * PE_SCORES_COLUMNS;
@@ -51,37 +42,28 @@ void pe_scores_plan(struct pe_attention *a) {
 }
 
 size_t pe_scores_packed_bytes(const struct pe_attention *a) {
-    size_t numbers = pe_scores_packed(a->packed_keys, a->width);
-    return a->packed_keys ? sizeof(struct packed) + numbers * sizeof(float) : 0;
+    return a->packed_keys ? pe_scores_packed(a->packed_keys, a->width) * sizeof(float) : 0;
 }
 
 size_t pe_scores_strip_bytes(const struct pe_attention *a) {
     return a->far ? a->strip_rows * a->keys * a->real_size : 0;
 }
 
-static struct packed *packed_of(const struct pe_attention *a, void *lane) {
-    return (struct packed *)(void *)((char *)lane + a->packed_at);
-}
-
-void pe_scores_forget(const struct pe_attention *a, void *lane) {
-    if (a->packed_keys) {
-        packed_of(a, lane)->is_filled = false;
-    }
-}
-
 /* n keys from `first` on. They are those of the last time, or are packed now. */
 static const float *keys_pack(const struct pe_attention_block *block, enum pe_stream_name stream,
                               size_t first, size_t n) {
     const struct pe_attention *a = block->a;
-    struct packed *packed = packed_of(a, block->scratch);
+    unsigned char *lane = block->scratch;
+    struct pe_packed *packed = &a->packed[(size_t)(lane - a->lane) / a->lane_bytes];
+    float *keys = (float *)(void *)(lane + a->packed_at);
     size_t head = block->h / (a->heads / a->stream[stream].heads);
     bool same = packed->is_filled && packed->stream == stream && packed->b == block->b &&
                 packed->head == head && packed->first == first;
     if (!same) {
-        pe_scores_pack(pe_block_rows(block, stream, first), n, a->width, packed->keys);
-        *packed = (struct packed){stream, true, block->b, head, first};
+        pe_scores_pack(pe_block_rows(block, stream, first), n, a->width, keys);
+        *packed = (struct pe_packed){stream, true, block->b, head, first};
     }
-    return packed->keys;
+    return keys;
 }
 
 static struct pe_scores scores_of(const struct pe_attention_block *block, enum pe_stream_name q) {
