@@ -55,7 +55,9 @@ static void key_add(struct key *key, const void *bytes, size_t n) {
         key->unfit = true;
         return;
     }
-    memcpy(key->bytes + key->n, bytes, n);
+    if (n > 0) { /* else bytes may be NULL */
+        memcpy(key->bytes + key->n, bytes, n);
+    }
     key->n += n;
 }
 

@@ -18,7 +18,7 @@ static const struct row {
 } rows[] = {
     {"GET /v1/encode?type=sinusoidal&d_model=6&positions=0:4", NULL},
     {"GET /v1/encode?type=sinusoidal&d_model=256&positions=0:200&format=npy", NULL},  /* parts */
-    {"GET /v1/encode?type=sinusoidal&d_model=256&positions=0:2000&format=npy", NULL}, /* a stream */
+    {"GET /v1/encode?type=sinusoidal&d_model=256&positions=0:2200&format=npy", NULL}, /* a stream */
     {"GET /v1/shift?type=sinusoidal&d_model=6&distance=1", NULL},
     {"POST /v1/apply", "{\"encoding\":\"vaswani\",\"embeddings\":[[1,2],[3,4]]}"},
     {"POST /v1/attention",
