@@ -282,12 +282,20 @@ struct place {
     bool pairs, far;
 };
 
-static PE_INLINE void place_put(const struct place *to, ptrdiff_t row, size_t half, size_t g, __m512d v) {
-    float *at = (float *)(void *)(to->half[half] + row * to->row + (ptrdiff_t)(g * (to->pairs ? 64 : 32)));
+static PE_INLINE float *place_at(const struct place *to, ptrdiff_t row, size_t half, size_t g) {
+    return (float *)(void *)(to->half[half] + row * to->row + (ptrdiff_t)(g * (to->pairs ? 64 : 32)));
+}
+
+/* A group's columns of a row. Past the caches whole lines go in one piece: halves of eight rows at a time would be more
+ * than processors gather. */
+static PE_INLINE void place_put(const struct place *to, ptrdiff_t row, size_t g, __m512d first,
+                                __m512d second) {
+    const __m256 a = _mm512_cvtpd_ps(first), b = _mm512_cvtpd_ps(second);
     if (to->far) {
-        _mm256_stream_ps(at, _mm512_cvtpd_ps(v));
+        _mm512_stream_ps(place_at(to, row, 0, g), _mm512_insertf32x8(_mm512_castps256_ps512(a), b, 1));
     } else {
-        _mm256_storeu_ps(at, _mm512_cvtpd_ps(v));
+        _mm256_storeu_ps(place_at(to, row, 0, g), a);
+        _mm256_storeu_ps(place_at(to, row, 1, g), b);
     }
 }
 
@@ -313,12 +321,15 @@ static bool block_again(const struct pe_wave_step *step, const struct wave_ancho
                                        _mm512_mul_pd(_mm512_loadu_pd(anchor->column + 8), lower), to->pairs);
     __m256i differ = _mm256_setzero_si256();
     for (int k = 0; k < 4; k++) {
-        for (size_t half = 0; half < 2 && doubtful_words(least[k]); half++) {
-            const struct turned t = turn(&a, half, step->cos[k], step->sin[k]);
-            place_put(to, 3 - k, half, g, t.lower);
-            place_put(to, 4 + k, half, g, t.upper);
-            differ = differing(differing(differ, t.lower, slack), t.upper, slack);
+        if (!doubtful_words(least[k])) {
+            continue;
         }
+        const struct turned t = turn(&a, 0, step->cos[k], step->sin[k]);
+        const struct turned u = turn(&a, 1, step->cos[k], step->sin[k]);
+        place_put(to, 3 - k, g, t.lower, u.lower);
+        place_put(to, 4 + k, g, t.upper, u.upper);
+        differ = differing(differing(differ, t.lower, slack), t.upper, slack);
+        differ = differing(differing(differ, u.lower, slack), u.upper, slack);
     }
     return !_mm256_testz_si256(differ, differ);
 }
@@ -334,10 +345,8 @@ static PE_INLINE uint32_t block_of(const struct pe_wave_step *steps, size_t n,
         for (int k = 0; k < 4; k++) {
             const struct turned t = turn(&a, 0, steps[g].cos[k], steps[g].sin[k]);
             const struct turned u = turn(&a, 1, steps[g].cos[k], steps[g].sin[k]);
-            place_put(to, 3 - k, 0, g, t.lower);
-            place_put(to, 3 - k, 1, g, u.lower);
-            place_put(to, 4 + k, 0, g, t.upper);
-            place_put(to, 4 + k, 1, g, u.upper);
+            place_put(to, 3 - k, g, t.lower, u.lower);
+            place_put(to, 4 + k, g, t.upper, u.upper);
             least[k] = _mm512_min_epu16(seen_words(t.lower, u.lower), seen_words(t.upper, u.upper));
             all = _mm512_min_epu16(all, least[k]);
         }

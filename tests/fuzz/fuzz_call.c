@@ -84,11 +84,12 @@ static struct ground *ground_get(void) {
         set_limits(&ground.config);
         FUZZ_EXPECT(presets_open(&ground.presets, "", &err) == PE_OK, "%s", err.text);
         open_tables(&ground);
-        ground.service = (struct service){.config = &ground.config,
-                                          .presets = ground.presets,
-                                          .tables = ground.tables,
-                                          .plans = plans_open(1 << 20, NULL), /* its answers must be the same */
-                                          .allocator = {count_alloc, count_release, &ground}};
+        ground.service =
+            (struct service){.config = &ground.config,
+                             .presets = ground.presets,
+                             .tables = ground.tables,
+                             .plans = plans_open(1 << 20, NULL), /* its answers must be the same */
+                             .allocator = {count_alloc, count_release, &ground}};
     }
     return &ground;
 }
