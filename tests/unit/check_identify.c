@@ -6,6 +6,7 @@
 #include "suites.h"
 
 #include "posenc_fields.h"
+#include "random.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -403,6 +404,22 @@ START_TEST(far_rows_are_not_the_same) {
 }
 END_TEST
 
+/* Rows that nothing has turned, at positions that float16 does not hold: such positions are not tried in it. */
+START_TEST(rows_that_are_not_turned_are_none) {
+    double p[7] = {0, 1, 2, 3, 4, 5, 1e6}, x[7 * 8];
+    uint64_t state = 5;
+    for (size_t i = 0; i < COUNT(x); i++) {
+        x[i] = (double)(random_next(&state) >> 11) * 0x1p-52 - 1;
+    }
+    struct pe_tensor table = {x, PE_DTYPE_F64, 2, {7, 8}};
+    struct pe_positions at = {.length = 7, .axes = 1, .list = p};
+    struct pe_identify_args asked = {
+        .size = sizeof asked, .before = &table, .after = &table, .positions = &at};
+    ck_assert(!pe_identify_open(arena, &result, &asked, &err));
+    ck_assert_uint_eq(result.n, 0);
+}
+END_TEST
+
 static void *counted(void *context, size_t bytes) {
     *(size_t *)context += bytes;
     return malloc(bytes);
@@ -501,6 +518,7 @@ Suite *identify_suite(void) {
     tcase_add_loop_test(single, rows_that_cannot_be_measured_are_named, 0, COUNT(sparse));
     tcase_add_loop_test(single, rows_that_are_the_same_are_none, 0, 2);
     tcase_add_test(single, far_rows_are_not_the_same);
+    tcase_add_test(single, rows_that_are_not_turned_are_none);
     tcase_add_test(single, plans_count_as_memory);
     tcase_add_loop_test(single, errors_name_the_field, 0, COUNT(bad));
     tcase_add_loop_test(single, shapes_are_checked, 0, 3);
