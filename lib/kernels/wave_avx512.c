@@ -313,7 +313,8 @@ static PE_INLINE bool doubtful_words(__m512i least) {
     return _mm512_cmplt_epu16_mask(least, _mm512_set1_epi32(WAVE_NEAR_WORDS)) != 0;
 }
 
-/* Those rows of a group of which `least` tells, two for each of four, with the sharp test. */
+/* Those rows of a group of which `least` tells, two for each of four, with the sharp test. What went past the caches
+ * goes there again: any other store would first fetch the line. */
 static bool block_again(const struct pe_wave_step *step, const struct wave_anchor *anchor,
                         const struct place *to, size_t g, const __m512i least[4]) {
     const __m512d lower = _mm512_set1_pd(WAVE_LOWER), slack = _mm512_set1_pd(WAVE_SLACK_BLOCK);
@@ -336,7 +337,6 @@ static bool block_again(const struct pe_wave_step *step, const struct wave_ancho
 
 static PE_INLINE uint32_t block_of(const struct pe_wave_step *steps, size_t n,
                                    const struct wave_anchor *anchors, const struct place *to) {
-    const struct place near = {{to->half[0], to->half[1]}, to->row, to->block, to->pairs, false};
     uint32_t bad = 0;
     for (size_t g = 0; g < n; g++) {
         const struct columns a =
@@ -351,7 +351,7 @@ static PE_INLINE uint32_t block_of(const struct pe_wave_step *steps, size_t n,
             all = _mm512_min_epu16(all, least[k]);
         }
         if (doubtful_words(all)) {
-            bad |= (uint32_t)block_again(&steps[g], &anchors[g], &near, g, least) << g;
+            bad |= (uint32_t)block_again(&steps[g], &anchors[g], to, g, least) << g;
         }
     }
     return bad;
