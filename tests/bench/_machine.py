@@ -70,7 +70,7 @@ def describe():
     nginx = subprocess.run(["sh", "-c", "nginx -v 2>&1"], env={"PATH": path + ":/usr/sbin"}, stdout=subprocess.PIPE,
                            text=True).stdout
     memory = int(found(r"^MemTotal:\s*(\d+)", text_of("/proc/meminfo")).replace("none", "0"))
-    versions = python_modules("torch", "numpy", "fastapi", "uvicorn", "uvloop", "httptools", "ujson")
+    versions = python_modules("torch", "numpy", "fastapi", "uvicorn", "uvloop", "httptools", "ujson", "pydantic")
     return {
         "machine": f"{found('^model name.*:(.*)', text_of('/proc/cpuinfo'))}, {len(os.sched_getaffinity(0))} cores, "
                    f"{memory / 2 ** 20:.1f} GiB",

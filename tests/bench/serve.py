@@ -50,7 +50,8 @@ class Bodies:
 # name: our target, theirs, body, and which tensor of the reply is the same in both
 PEER_ROWS = {
     "apply_512_json": ("/v1/apply", "/v1/apply", "apply.json", "embeddings"),
-    "apply_512_npy": ("/v1/apply?type=sinusoidal", "/v1/apply", "apply.npy", None),
+    "apply_512_json_by_hand": ("/v1/apply", "/v1/by_hand/apply", "apply.json", "embeddings"),
+    "apply_512_npy": ("/v1/apply?type=sinusoidal", "/v1/apply_npy", "apply.npy", None),
     "encode_8_json": ("/v1/encode?type=sinusoidal&d_model=8&positions=0:8", "/v1/encode?tokens=8&d_model=8", None,
                       "vectors"),
     "encode_512_json": ("/v1/encode?type=sinusoidal&d_model=512&positions=0:512",
@@ -58,6 +59,7 @@ PEER_ROWS = {
     "encode_512_npy": ("/v1/encode?type=sinusoidal&d_model=512&positions=0:512&format=npy",
                        "/v1/encode?tokens=512&d_model=512&format=npy", None, None),
     "attention_128_json": ("/v1/attention", "/v1/attention", "attention.json", "weights"),
+    "attention_128_json_by_hand": ("/v1/attention", "/v1/by_hand/attention", "attention.json", "weights"),
 }
 
 
