@@ -18,8 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 15
-#define MOST   ((size_t)16 << 20) /* numbers */
+#define ROUNDS       15
+#define SHORT_ROUNDS 61                 /* of what takes but a moment, and then so often in each round: */
+#define SHORT_RUNS   8                  /* an interrupt shall not decide */
+#define SHORT        ((size_t)1 << 20)  /* numbers */
+#define MOST         ((size_t)16 << 20) /* numbers */
 
 struct state {
     struct pe_work work;
@@ -79,24 +82,33 @@ static const struct row {
 
 /* ---- Measuring ----------------------------------------------------------------------------------------- */
 
-static double timed(void (*run)(struct state *), struct state *s, const char *torch) {
-    double start = rounds_now();
+/* Of one of some runs; before several there is one that does not count, as torch_ms has it. */
+static double timed(void (*run)(struct state *), struct state *s, const char *torch, unsigned runs) {
     if (!run) {
-        return torch_ms(&s->torch, torch);
+        return torch_ms(&s->torch, torch, runs);
     }
-    run(s);
-    return rounds_now() - start;
+    if (runs > 1) {
+        run(s);
+    }
+    double start = rounds_now();
+    for (unsigned i = 0; i < runs; i++) {
+        run(s);
+    }
+    return (rounds_now() - start) / runs;
 }
 
 static void measure(const struct row *row, struct state *s) {
-    double ours[ROUNDS], ratio[ROUNDS];
-    timed(row->ours, s, NULL);
-    timed(row->theirs, s, row->torch);
-    for (int i = 0; i < ROUNDS; i++) {
-        ours[i] = timed(row->ours, s, NULL);
-        ratio[i] = timed(row->theirs, s, row->torch) / ours[i];
+    double ours[SHORT_ROUNDS], ratio[SHORT_ROUNDS];
+    const bool is_short = s->n < SHORT;
+    const size_t rounds = is_short ? SHORT_ROUNDS : ROUNDS;
+    const unsigned runs = is_short ? SHORT_RUNS : 1;
+    timed(row->ours, s, NULL, 1);
+    timed(row->theirs, s, row->torch, 1);
+    for (size_t i = 0; i < rounds; i++) {
+        ours[i] = timed(row->ours, s, NULL, runs);
+        ratio[i] = timed(row->theirs, s, row->torch, runs) / ours[i];
     }
-    rounds_print(row->name, rounds_median(ours, ROUNDS), rounds_median(ratio, ROUNDS));
+    rounds_print(row->name, rounds_median(ours, rounds), rounds_median(ratio, rounds));
 }
 
 static void give_up(const struct pe_error *err) {

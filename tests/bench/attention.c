@@ -117,7 +117,7 @@ static const struct row {
 static double timed(void (*run)(struct state *), struct state *s, const char *torch) {
     double start = rounds_now();
     if (!run) {
-        return torch_ms(&s->torch, torch);
+        return torch_ms(&s->torch, torch, 1);
     }
     run(s);
     return rounds_now() - start;

@@ -11,7 +11,8 @@ bars.json beside this. All lines, with what they were measured on, are written t
 sets the floors anew, to three quarters of what is seen now, so that they fail by faults rather than by chance, and
 never beyond the bar. --again measures nothing, and takes what build/bench.json has.
 
-Ratios are medians of rounds in which both sides are measured by turns; times are only there to see what is large.
+Ratios are medians of rounds in which both sides are measured by turns, programs and their peers on one core; times are
+only there to see what is large.
 """
 import argparse
 import glob
@@ -29,6 +30,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BARS = os.path.join(HERE, "bars.json")
 RESULT = "build/bench.json"
 SCRIPTS = ("serve", "memory")
+SPREAD = ("growth",) + SCRIPTS  # use all cores
 
 
 def parts_of(build):
@@ -39,10 +41,16 @@ def parts_of(build):
     return parts
 
 
+def pin():
+    """To one core, and so the peer that a program starts: two would have two clocks, and neighbours of their own."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+
+
 def run_part(name, command):
     """Its lines. What it has to say besides goes to standard error, which is ours."""
     began = time.monotonic()
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, preexec_fn=None if name in SPREAD else pin)
     print(f"bench: {name} took {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line]
     if done.returncode != 0:

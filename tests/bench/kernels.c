@@ -19,8 +19,11 @@
 #include <emmintrin.h>
 #endif
 
-#define ROUNDS      31
-#define LONG_ROUNDS 15 /* of what takes more than a moment */
+/* The shorter a run, the more of them, that an interrupt or two do not decide. */
+static const struct pace { unsigned rounds, runs; } paces[] = {{31, 1}, {15, 1}, {61, 8}};
+enum { MIDDLE, LONG, SHORT };
+#define MOST_ROUNDS 61
+
 #define T           512
 #define D           512
 #define STREAM      1000000 /* rows of 1024 */
@@ -143,40 +146,44 @@ static void run_strtod(struct state *s) {
 static const struct row {
     const char *name;
     int table;
-    bool is_long;
+    int pace;
     const enum pe_instructions *limit;                       /* NULL: what there is */
     void (*ours)(struct state *), (*theirs)(struct state *); /* both NULL: the time of ours */
     const char *torch;                                       /* what it is asked for */
 } rows[] = {
 #define ENCODE(i) .table = (i), .ours = run_encode
+#define SMALL(i)  ENCODE(i), .pace = SHORT
 #define SET(set)                                                                                             \
     .limit = &(const enum pe_instructions) {                                                                 \
         PE_INSTRUCTIONS_##set                                                                                \
     }
-    {"sinusoidal_512/memset", ENCODE(TABLE), .theirs = run_memset},
-    {"sinusoidal_512/torch", ENCODE(TABLE), .torch = "sinusoidal 512 512"},
-    {"sinusoidal_512/numpy", ENCODE(TABLE), .torch = "sinusoidal_numpy 512 512"},
-    {"sinusoidal_512_avx2/torch", ENCODE(TABLE), .torch = "sinusoidal 512 512", SET(AVX2)},
-    {"sinusoidal_512_plain/torch", ENCODE(TABLE), .torch = "sinusoidal 512 512", SET(PLAIN)},
-    {"sinusoidal_list_512/memset", ENCODE(LIST), .theirs = run_memset},
-    {"sinusoidal_list_512/torch", ENCODE(LIST), .torch = "sinusoidal_list 512 512"},
-    {"sinusoidal_list_512_avx2/torch", ENCODE(LIST), .torch = "sinusoidal_list 512 512", SET(AVX2)},
-    {"sinusoidal_list_512_plain/torch", ENCODE(LIST), .torch = "sinusoidal_list 512 512", SET(PLAIN)},
+    {"sinusoidal_512/memset", SMALL(TABLE), .theirs = run_memset},
+    {"sinusoidal_512/torch", SMALL(TABLE), .torch = "sinusoidal 512 512"},
+    {"sinusoidal_512/numpy", SMALL(TABLE), .torch = "sinusoidal_numpy 512 512"},
+    {"sinusoidal_512_avx2/torch", SMALL(TABLE), .torch = "sinusoidal 512 512", SET(AVX2)},
+    {"sinusoidal_512_plain/torch", SMALL(TABLE), .torch = "sinusoidal 512 512", SET(PLAIN)},
+    {"sinusoidal_list_512/memset", SMALL(LIST), .theirs = run_memset},
+    {"sinusoidal_list_512/torch", SMALL(LIST), .torch = "sinusoidal_list 512 512"},
+    {"sinusoidal_list_512_avx2/torch", SMALL(LIST), .torch = "sinusoidal_list 512 512", SET(AVX2)},
+    {"sinusoidal_list_512_plain/torch", SMALL(LIST), .torch = "sinusoidal_list 512 512", SET(PLAIN)},
     {"sinusoidal_4096x1024/nt_fill", ENCODE(MANY), .theirs = run_fill},
     {"sinusoidal_4096x1024/torch", ENCODE(MANY), .torch = "sinusoidal 4096 1024"},
-    {"sinusoidal_65536x1024/nt_fill", ENCODE(MOST), .theirs = run_fill, .is_long = true},
-    {"sinusoidal_65536x1024/torch", ENCODE(MOST), .torch = "sinusoidal 65536 1024", .is_long = true},
-    {"sinusoidal_stream/memset", MANY, .ours = run_stream, .theirs = run_stream_memset, .is_long = true},
-    {"plan_1024_time", .ours = run_plan},
+    {"sinusoidal_65536x1024/nt_fill", ENCODE(MOST), .theirs = run_fill, .pace = LONG},
+    {"sinusoidal_65536x1024/torch", ENCODE(MOST), .torch = "sinusoidal 65536 1024", .pace = LONG},
+    {"sinusoidal_stream/memset", MANY, .ours = run_stream, .theirs = run_stream_memset, .pace = LONG},
+    {"plan_1024_time", .ours = run_plan, .pace = SHORT},
     {"number_write/snprintf", .ours = run_write, .theirs = run_printf},
     {"number_read/strtod", .ours = run_read, .theirs = run_strtod}, /* of what was written */
 };
 
-static double timed(void (*run)(struct state *), struct state *s) {
+/* Of one of some runs. */
+static double timed(void (*run)(struct state *), struct state *s, unsigned runs) {
     run(s); /* what was measured before may have taken the caches */
     double start = rounds_now();
-    run(s);
-    return rounds_now() - start;
+    for (unsigned i = 0; i < runs; i++) {
+        run(s);
+    }
+    return (rounds_now() - start) / runs;
 }
 
 static void give_up(const struct pe_error *err) {
@@ -220,14 +227,15 @@ static void table_open(struct state *s, int i) {
 }
 
 static void measure(const struct row *row, struct state *s) {
-    double ours[ROUNDS], ratio[ROUNDS];
-    const size_t n = row->is_long ? LONG_ROUNDS : ROUNDS;
+    double ours[MOST_ROUNDS], ratio[MOST_ROUNDS];
+    const size_t n = paces[row->pace].rounds;
+    const unsigned runs = paces[row->pace].runs;
     for (size_t i = 0; i < n; i++) {
-        ours[i] = timed(row->ours, s);
+        ours[i] = timed(row->ours, s, runs);
         if (row->torch) {
-            ratio[i] = torch_ms(&s->torch, row->torch) / ours[i];
+            ratio[i] = torch_ms(&s->torch, row->torch, runs) / ours[i];
         } else {
-            ratio[i] = row->theirs ? timed(row->theirs, s) / ours[i] : ours[i] * 1e3; /* microseconds */
+            ratio[i] = row->theirs ? timed(row->theirs, s, runs) / ours[i] : ours[i] * 1e3; /* microseconds */
         }
     }
     rounds_print(row->name, rounds_median(ours, n), rounds_median(ratio, n));

@@ -146,7 +146,7 @@ static double timed(void (*run)(struct state *), struct state *s) {
 }
 
 static double timed_theirs(const struct row *row, struct state *s) {
-    return row->theirs ? timed(row->theirs, s) : torch_ms(&s->torch, row->python);
+    return row->theirs ? timed(row->theirs, s) : torch_ms(&s->torch, row->python, 1);
 }
 
 /* What the row needs and this machine has not, or NULL. */

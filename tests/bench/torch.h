@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * PyTorch beside a benchmark: torch_apply.py as another process, with an allocator that keeps its pages. It is asked
- * for one run at a time, and answers how long that took its thread.
+ * for some runs at a time, and answers how long one took its thread.
  */
 #ifndef TORCH_H
 #define TORCH_H
@@ -48,10 +48,11 @@ static inline void torch_end(const struct torch *torch) {
     }
 }
 
-/* Milliseconds of one run of `what`, a name and sizes. */
-static inline double torch_ms(const struct torch *torch, const char *what) {
+/* Milliseconds of a run of `what`, a name and sizes: the mean of so many, if more than one after one that does not
+ * count, as what was measured before may have taken the caches. */
+static inline double torch_ms(const struct torch *torch, const char *what, unsigned runs) {
     char line[64];
-    fprintf(torch->to, "%s\n", what);
+    fprintf(torch->to, "%u %s\n", runs, what);
     fflush(torch->to);
     return fgets(line, sizeof line, torch->from) ? strtod(line, NULL) : 0;
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Python's part of the benchmarks, above all PyTorch's. They start it (torch.h); it reads `rotate_half 1 4096 32 128`
-or `add 1 512 1024` from standard input, a line each, runs it once on one thread, and writes how many milliseconds that
-thread took.
+"""Python's part of the benchmarks, above all PyTorch's. They start it (torch.h); it reads `1 rotate_half 1 4096 32 128`
+or `8 add 1 512 1024` from standard input, a line each, runs it so many times on one thread, and writes how many
+milliseconds that thread took for each. Before more than one run there is one that does not count.
 
 glibc's malloc returns large blocks to the system and takes page faults for them anew, which can make PyTorch twenty
 times slower; it is told to keep them, and in huge pages, so that what is measured is PyTorch's.
@@ -95,11 +95,15 @@ def main():
     print('ready', flush=True)
     for line in sys.stdin:
         if line not in made:
-            name, *sizes = line.split()
+            runs, name, *sizes = line.split()
             made = {line: makers[name](*map(int, sizes))}
+        run, n = made[line], int(runs)
+        if n > 1:
+            run()
         start = time.thread_time_ns()
-        made[line]()
-        print((time.thread_time_ns() - start) / 1e6, flush=True)
+        for _ in range(n):
+            run()
+        print((time.thread_time_ns() - start) / n / 1e6, flush=True)
 
 
 main()
