@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define ROUNDS       15
-#define SHORT_ROUNDS 61                 /* of what takes but a moment, and then so often in each round: */
+#define SHORT_ROUNDS 151                /* of what takes but a moment, and then so often in each round: */
 #define SHORT_RUNS   8                  /* an interrupt shall not decide */
 #define SHORT        ((size_t)1 << 20)  /* numbers */
 #define MOST         ((size_t)16 << 20) /* numbers */

@@ -20,9 +20,9 @@
 #endif
 
 /* The shorter a run, the more of them, that an interrupt or two do not decide. */
-static const struct pace { unsigned rounds, runs; } paces[] = {{31, 1}, {15, 1}, {61, 8}};
+static const struct pace { unsigned rounds, runs; } paces[] = {{31, 1}, {15, 1}, {151, 8}};
 enum { MIDDLE, LONG, SHORT };
-#define MOST_ROUNDS 61
+#define MOST_ROUNDS 151
 
 #define T           512
 #define D           512
