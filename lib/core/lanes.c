@@ -49,7 +49,8 @@ void pe_lanes_run(struct pe_lanes *lanes, const struct pe_lanes_work *work) {
     atomic_fetch_add(&lanes->due, 1);
     while (atomic_load(&lanes->due) > 0 && lane_take(lanes, &lane)) {
         while (due_take(lanes)) { /* a work that is run again starts from its first part */
-            work->run(work->state, atomic_fetch_add(&lanes->next, 1) % work->n_parts, lane);
+            size_t next = atomic_fetch_add(&lanes->next, 1);
+            work->run(work->state, (struct pe_lanes_part){next % work->n_parts, lane, next / work->n_parts});
         }
         atomic_store(&lanes->busy[lane], false);
     }

@@ -11,11 +11,16 @@
 
 struct pe_lanes;
 
-/* What a part does, in a lane that it has for itself meanwhile. */
+struct pe_lanes_part {
+    size_t n;    /* from 0 */
+    size_t lane; /* that it has for itself meanwhile */
+    size_t run;  /* how often the work was run before */
+};
+
 struct pe_lanes_work {
     size_t n_parts;
     const void *state;
-    void (*run)(const void *state, size_t part, size_t lane);
+    void (*run)(const void *state, struct pe_lanes_part part);
 };
 
 /* n lanes, at least 1, numbered from 0; ARENA memory. */

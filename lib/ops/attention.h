@@ -68,11 +68,11 @@ static inline bool pe_rows_made(const struct pe_attention_rows *rows) {
 #define PE_TERMS      4
 #define PE_STRIP_ROWS ((size_t)16) /* whose scores are still near when they become weights */
 
-/* Keys first .. of a head of a stream. */
+/* Keys first .. of a head of a stream, as they were in that run: their values may be others in the next. */
 struct pe_packed {
     enum pe_stream_name stream;
     bool is_filled;
-    size_t b, head, first;
+    size_t run, b, head, first;
 };
 
 struct pe_attention {
@@ -122,7 +122,7 @@ void pe_attention_part(const void *attention, size_t part);
 /* One block of rows first .. first+n-1 of head h of sequence b, or a strip of one. */
 struct pe_attention_block {
     const struct pe_attention *a;
-    size_t b, h, first, n;
+    size_t run, b, h, first, n;
     size_t above;  /* rows of the block above the strip */
     void *scratch; /* its lane */
 };

@@ -211,36 +211,38 @@ static void head_run(const struct pe_attention *a, struct pe_attention_block blo
     }
 }
 
-/* Rows first .. first+n-1 of the unit's heads. */
-static void unit_run(const struct pe_attention *a, size_t unit, size_t first, size_t n, void *scratch) {
+/* n rows of the unit's heads, from block.first on. */
+static void unit_run(struct pe_attention_block block, size_t unit, size_t n) {
+    const struct pe_attention *a = block.a;
     size_t units_per_batch = a->heads / a->unit_heads;
-    size_t b = unit / units_per_batch, h = unit % units_per_batch * a->unit_heads;
-    unit_project(a, b, h);
-    for (size_t i = 0; i < a->unit_heads && !pe_stop_asked(a->stop); i++) {
-        const struct pe_attention_block block = {
-            .a = a, .b = b, .h = h + i, .first = first, .scratch = scratch};
+    block.b = unit / units_per_batch;
+    block.h = unit % units_per_batch * a->unit_heads;
+    unit_project(a, block.b, block.h);
+    for (size_t i = 0; i < a->unit_heads && !pe_stop_asked(a->stop); i++, block.h++) {
         head_run(a, block, n);
     }
 }
 
 void pe_attention_sequence(const struct pe_attention *a, size_t b, void *scratch) {
+    const struct pe_attention_block block = {.a = a, .scratch = scratch};
     for (size_t h = 0; h < a->heads && !pe_stop_asked(a->stop); h++) {
-        unit_run(a, b * a->heads + h, 0, a->queries, scratch);
+        unit_run(block, b * a->heads + h, a->queries);
     }
 }
 
-static void part_run(const void *state, size_t part, size_t lane) {
+static void part_run(const void *state, struct pe_lanes_part part) {
     const struct pe_attention *a = state;
-    unsigned char *scratch = a->lane ? a->lane + lane * a->lane_bytes : NULL;
+    struct pe_attention_block block = {
+        .a = a, .run = part.run, .scratch = a->lane ? a->lane + part.lane * a->lane_bytes : NULL};
     if (a->blocks > 1) {
-        size_t first = part % a->blocks * a->block_rows;
-        size_t n = a->queries - first < a->block_rows ? a->queries - first : a->block_rows;
-        unit_run(a, part / a->blocks, first, n, scratch);
+        block.first = part.n % a->blocks * a->block_rows;
+        size_t left = a->queries - block.first;
+        unit_run(block, part.n / a->blocks, left < a->block_rows ? left : a->block_rows);
         return;
     }
-    size_t unit = part * a->part_units;
+    size_t unit = part.n * a->part_units;
     for (size_t i = 0; i < a->part_units && unit < a->units && !pe_stop_asked(a->stop); i++, unit++) {
-        unit_run(a, unit, 0, a->queries, scratch);
+        unit_run(block, unit, a->queries);
     }
 }
 
@@ -250,6 +252,6 @@ void pe_attention_part(const void *state, size_t part) {
     if (a->lanes) {
         pe_lanes_run(a->lanes, &work);
     } else {
-        part_run(a, part, 0);
+        part_run(a, (struct pe_lanes_part){.n = part});
     }
 }

@@ -57,11 +57,11 @@ static const float *keys_pack(const struct pe_attention_block *block, enum pe_st
     struct pe_packed *packed = &a->packed[(size_t)(lane - a->lane) / a->lane_bytes];
     float *keys = (float *)(void *)(lane + a->packed_at);
     size_t head = block->h / (a->heads / a->stream[stream].heads);
-    bool same = packed->is_filled && packed->stream == stream && packed->b == block->b &&
-                packed->head == head && packed->first == first;
+    bool same = packed->is_filled && packed->run == block->run && packed->stream == stream &&
+                packed->b == block->b && packed->head == head && packed->first == first;
     if (!same) {
         pe_scores_pack(pe_block_rows(block, stream, first), n, a->width, keys);
-        *packed = (struct pe_packed){stream, true, block->b, head, first};
+        *packed = (struct pe_packed){stream, true, block->run, block->b, head, first};
     }
     return keys;
 }

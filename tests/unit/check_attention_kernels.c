@@ -345,6 +345,53 @@ START_TEST(threads_change_no_bit) {
 }
 END_TEST
 
+/* A caller may change its keys and run the work again. */
+START_TEST(keys_of_the_next_run_are_seen) {
+    enum { T = 40, D = 16 };
+    uint64_t state = 19;
+    struct pe_tensor *k = tensor(1, T, D, &state);
+    const struct pe_attention_args args = {.size = sizeof args, .q = tensor(1, T, D, &state), .k = k};
+    struct pe_work work, fresh;
+    const float *got = weights_of(&args, &work);
+    ck_assert(pe_work_run(&work));
+    ((float *)k->data)[3] += 1;
+    ck_assert(pe_work_run(&work));
+    const float *want = weights_of(&args, &fresh);
+    ck_assert(pe_work_run(&fresh));
+    ck_assert_mem_eq(got, want, T * T * sizeof *want);
+}
+END_TEST
+
+/* Keys with and without their positions are packed by turns. Without: logits of the embeddings alone, of which the
+ * logits with positions are another product. */
+START_TEST(content_is_of_the_embeddings_alone) {
+    enum { T = 40, D = 16 };
+    uint64_t state = 23;
+    struct pe_tensor x = *tensor(1, T, D, &state);
+    struct pe_spec spec;
+    struct pe_plan *plan = NULL;
+    struct pe_attention_result with, without;
+    struct pe_work work;
+    x.rank = 2;
+    x.dim[0] = T;
+    x.dim[1] = D;
+    ck_assert_int_eq(pe_spec_init(arena, &spec, "sinusoidal", &err) ||
+                         pe_spec_set(arena, &spec, "d_model", "16", &err) || pe_plan_open(&plan, &spec, &err),
+                     0);
+    struct pe_attention_args args = {
+        .size = sizeof args, .embeddings = &x, .outputs = PE_ATTENTION_LOGITS, .plan = NULL};
+    ck_assert_int_eq(pe_attention_open(arena, &work, &without, &args, &err), PE_OK);
+    ck_assert(pe_work_run(&work));
+    args.plan = plan;
+    args.outputs |= PE_ATTENTION_CONTENT;
+    ck_assert_int_eq(pe_attention_open(arena, &work, &with, &args, &err), PE_OK);
+    ck_assert(pe_work_run(&work));
+    ck_assert_mem_eq(with.content.data, without.logits.data, T * T * sizeof(float));
+    ck_assert_mem_ne(with.logits.data, without.logits.data, T * T * sizeof(float));
+    pe_plan_close(plan);
+}
+END_TEST
+
 /* More keys than a lane keeps packed: they come in pieces, which change no bit. */
 START_TEST(keys_in_pieces) {
     enum { T = 9, KEYS = 700, D = 1000, FEW = 200 };
@@ -381,6 +428,8 @@ Suite *attention_kernels_suite(void) {
     tcase_add_test(whole, large_results_are_the_same_as_small_ones);
     tcase_add_test(whole, threads_change_no_bit);
     tcase_add_test(whole, keys_in_pieces);
+    tcase_add_test(whole, keys_of_the_next_run_are_seen);
+    tcase_add_test(whole, content_is_of_the_embeddings_alone);
     suite_add_tcase(suite, products);
     suite_add_tcase(suite, whole);
     return suite;

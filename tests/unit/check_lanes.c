@@ -19,14 +19,15 @@ struct ground {
     atomic_size_t called, clashes, runs[PARTS], inside[LANES_MOST];
 };
 
-static void part_run(const void *state, size_t part, size_t lane) {
+static void part_run(const void *state, struct pe_lanes_part part) {
     struct ground *ground = *(struct ground *const *)state;
-    if (lane >= ground->n_lanes || atomic_fetch_add(&ground->inside[lane], 1) > 0) {
+    if (part.lane >= ground->n_lanes || part.run != atomic_load(&ground->runs[part.n]) ||
+        atomic_fetch_add(&ground->inside[part.lane], 1) > 0) {
         atomic_fetch_add(&ground->clashes, 1);
     }
     sched_yield(); /* so that others find the lane taken */
-    atomic_fetch_add(&ground->runs[part], 1);
-    atomic_fetch_sub(&ground->inside[lane], 1);
+    atomic_fetch_add(&ground->runs[part.n], 1);
+    atomic_fetch_sub(&ground->inside[part.lane], 1);
 }
 
 static void *caller(void *context) {
