@@ -93,7 +93,8 @@ const struct pe_field config_fields[] = {
      .flags = PE_FIELD_BYTES, .doc = "most that all files in tables_dir may have together"},
     {PE_FIELD(config, plan_bytes), .def = "67108864", .min = 0, .max = TIB, .unit = "SIZE",
      .flags = PE_FIELD_BYTES, .doc = "memory for what was computed of encodings (frequencies, tables of a seed) and is kept "
-            "for requests to come, of 1024 encodings at most; 0 for none"},
+            "for requests to come, of 1024 encodings at most, beside memory_bytes and at most an eighth of that; "
+            "0 for none"},
 };
 /* clang-format on */
 const size_t config_n_fields = PE_COUNT(config_fields);

@@ -55,6 +55,12 @@ static int open_metrics(struct launch *launch, struct pe_error *err) {
     return err->code;
 }
 
+/* Kept plans are no memory of a request, but should not be much beside those. */
+static size_t plan_bytes(const struct config *config, size_t memory_bytes) {
+    size_t asked = (size_t)config->plan_bytes, most = memory_bytes / 8;
+    return asked < most ? asked : most;
+}
+
 int launch_load(struct launch *launch, const struct config *config, struct pe_error *err) {
     *launch = (struct launch){.service.config = config};
     log_init(&launch->log, STDERR_FILENO, config->log_format);
@@ -73,7 +79,7 @@ int launch_load(struct launch *launch, const struct config *config, struct pe_er
         launch_unload(launch);
         return err->code;
     }
-    launch->plans = plans_open((size_t)config->plan_bytes, launch->service.metrics);
+    launch->plans = plans_open(plan_bytes(config, launch->budget.limit), launch->service.metrics);
     if (launch->plans == NULL) {
         launch_unload(launch);
         return pe_fail(err, PE_ERR_MEMORY, "", "no memory to start with");

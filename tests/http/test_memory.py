@@ -306,5 +306,15 @@ def test_clients_that_leave_take_nothing():
         assert daemon.metrics()['posenc_http_rejected_total{reason="client_gone"}'] >= 2 * len(asked)
 
 
+def test_kept_plans_are_little_beside_requests():
+    """However much plan_bytes allows: an eighth of memory_bytes, which they are not part of."""
+    with Daemon(PATH, "--memory-bytes", "32MiB", "--plan-bytes", "64MiB") as daemon:
+        for i in range(100):
+            status, *_ = daemon.get(f"/v1/encode?type=sinusoidal&d_model={4096 - 2 * i}&positions=0")
+            assert status == 200, status
+        kept = daemon.metrics()["posenc_plan_bytes"]
+        assert (1 << 20) < kept <= (4 << 20), kept
+
+
 if __name__ == "__main__":
     sys.exit(run_tests(globals()))
