@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "wire/query.h"
+#include "wire/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +62,6 @@ static void draw(unsigned char bytes[CALL_RANDOM_BYTES]) {
 /* A client's id is taken when it is short printable ASCII; else one is drawn, which tells nobody anything,
  * and differs between all daemons behind one address. */
 static void set_request_id(struct call *call, const struct call_head *head) {
-    static const char digits[] = "0123456789abcdef";
     const char *asked = head->request_id;
     size_t n = asked ? strlen(asked) : 0;
     bool good = n > 0 && n <= 128;
@@ -78,11 +78,7 @@ static void set_request_id(struct call *call, const struct call_head *head) {
         draw(drawn);
         bytes = drawn;
     }
-    for (size_t i = 0; i < CALL_RANDOM_BYTES; i++) {
-        call->request_id[2 * i] = digits[bytes[i] >> 4];
-        call->request_id[2 * i + 1] = digits[bytes[i] & 15];
-    }
-    call->request_id[2 * CALL_RANDOM_BYTES] = '\0';
+    *text_put_hex(call->request_id, bytes, CALL_RANDOM_BYTES) = '\0';
 }
 
 static int set_deadline(struct call *call) {
@@ -443,22 +439,13 @@ static int write_op(struct call *call) {
     return PE_OK;
 }
 
-/* "compute;dur=1.234", in milliseconds. printf of doubles would take longer than a small reply. */
+/* "compute;dur=1.234", in milliseconds. */
 static char *timing_put(char *out, const char *name, int64_t ns) {
     static const char dur[] = ";dur=";
-    char digits[24], *at = digits + sizeof digits;
-    uint64_t us = ns > 0 ? ((uint64_t)ns + 500) / 1000 : 0;
-    for (int i = 0; i < 4 || us > 0; i++, us /= 10) {
-        if (i == 3) {
-            *--at = '.';
-        }
-        *--at = (char)('0' + us % 10);
-    }
-    size_t n_name = strlen(name), n_digits = (size_t)(digits + sizeof digits - at);
-    memcpy(out, name, n_name);
-    memcpy(out + n_name, dur, sizeof dur - 1);
-    memcpy(out + n_name + sizeof dur - 1, at, n_digits);
-    return out + n_name + sizeof dur - 1 + n_digits;
+    size_t n = strlen(name);
+    memcpy(out, name, n);
+    memcpy(out + n, dur, sizeof dur - 1);
+    return text_put_ms(out + n + sizeof dur - 1, ns);
 }
 
 void call_write(struct call *call) {

@@ -10,18 +10,17 @@
 #include "digest.h"
 #include "tables.h"
 #include "wire/echo.h"
+#include "wire/text.h"
 
 #include <string.h>
 
 static void set_tag(struct call *call, uint64_t hash) {
-    static const char digits[] = "0123456789abcdef";
-    char *out = call->etag;
-    *out++ = '"';
-    for (int shift = 60; shift >= 0; shift -= 4) {
-        *out++ = digits[hash >> shift & 15];
+    unsigned char bytes[sizeof hash]; /* the highest first */
+    for (size_t i = 0; i < sizeof hash; i++) {
+        bytes[i] = (unsigned char)(hash >> 8 * (sizeof hash - 1 - i));
     }
-    *out++ = '"';
-    *out = '\0';
+    call->etag[0] = '"';
+    memcpy(text_put_hex(call->etag + 1, bytes, sizeof bytes), "\"", 2);
 }
 
 void call_tag_bytes(struct call *call, const void *bytes, size_t n) {

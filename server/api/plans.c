@@ -178,8 +178,15 @@ static bool holds_value(const struct pe_plan *plan, const struct pe_field *row, 
         return ((const struct pe_names *)member)->n == 0;
     case PE_KIND_CONFIG:
         return ((const struct pe_config *)member)->n == 0;
-    default:
+    case PE_KIND_BOOL:
+    case PE_KIND_INT:
+    case PE_KIND_REAL:
+    case PE_KIND_CHOICE:
+    case PE_KIND_SCALE:
+    case PE_KIND_INTS:
         return true;
+    default:
+        return false;
     }
     if (start == NULL) {
         return true;

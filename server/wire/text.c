@@ -129,3 +129,26 @@ void text_key_real(struct text *text, const char *name, double value) {
     text_key(text, name);
     text_real(text, value);
 }
+
+char *text_put_hex(char *out, const unsigned char *bytes, size_t n) {
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < n; i++) {
+        *out++ = digits[bytes[i] >> 4];
+        *out++ = digits[bytes[i] & 15];
+    }
+    return out;
+}
+
+char *text_put_ms(char *out, int64_t ns) {
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t us = ns > 0 ? ((uint64_t)ns + 500) / 1000 : 0;
+    for (int i = 0; i < 4 || us > 0; i++, us /= 10) {
+        if (i == 3) {
+            *--at = '.';
+        }
+        *--at = (char)('0' + us % 10);
+    }
+    size_t n = (size_t)(digits + sizeof digits - at);
+    memcpy(out, at, n);
+    return out + n;
+}

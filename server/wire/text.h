@@ -27,4 +27,9 @@ void text_int(struct text *text, int64_t value);
 void text_bool(struct text *text, bool value);
 void text_key_real(struct text *text, const char *name, double value); /* both */
 
+/* What every reply has, small ones too, where printf would take longer than all else. Both return the end of what was
+ * put, which is not zero-terminated. */
+char *text_put_hex(char *out, const unsigned char *bytes, size_t n); /* 2*n digits */
+char *text_put_ms(char *out, int64_t ns); /* milliseconds, "1.234"; at most 24 bytes */
+
 #endif

@@ -219,6 +219,13 @@ START_TEST(bytes_are_bounded) {
     ck_assert(!shared(plans, "sinusoidal d_model=65536", "sinusoidal d_model=65536"));
     ck_assert_int_gt(counted(METRICS_PLAN_BYTES), room - 2 * one);
     plans_close(plans);
+    /* One that would fit, but has more than a quarter; and one that has just that. */
+    plans = plans_open((size_t)(3 * one), metrics);
+    ck_assert(!shared(plans, "sinusoidal d_model=8 offset=0", "sinusoidal d_model=8 offset=0"));
+    plans_close(plans);
+    plans = plans_open((size_t)(4 * one), metrics);
+    ck_assert(shared(plans, "sinusoidal d_model=8 offset=0", "sinusoidal d_model=8 offset=0"));
+    plans_close(plans);
 }
 END_TEST
 

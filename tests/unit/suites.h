@@ -121,6 +121,7 @@
     X(tables)             \
     X(tcp)                \
     X(tensor)             \
+    X(text)               \
     X(torch)              \
     X(transformer_xl)     \
     X(wave)               \
