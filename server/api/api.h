@@ -99,6 +99,8 @@ int task_open(struct task *task, struct pe_error *err);
 void task_close(struct task *task);
 /* The dtype of the result: asked, else posted, else float32. */
 enum pe_dtype task_dtype(const struct task *task);
+/* Are these bytes of numbers so many that a GET streams them? */
+bool task_is_large(const struct task *task, size_t bytes);
 /* The plan of an encoding, closed with the task. width and length are what the data say (0 = nothing). Puts
  * the resolved encoding first in the result. Error paths start with "encoding". */
 int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, size_t width, size_t length,

@@ -9,8 +9,6 @@
 
 #include "posenc_admits.h"
 
-#define STREAM_FROM ((size_t)256 << 10) /* bytes from which a GET is streamed */
-
 struct bias_request {
     uint64_t given;
     struct pe_spec encoding;
@@ -61,7 +59,7 @@ static int check_size(const struct task *task, const struct pe_tensor *shape, bo
     if (!pe_size_product(factors, (size_t)shape->rank + 1, &bytes)) {
         bytes = SIZE_MAX;
     }
-    *large = bytes >= STREAM_FROM;
+    *large = task_is_large(task, bytes);
     if (task->stream_ok && bytes > limit) {
         return pe_fail_limit(err, "key_positions", "stream_bytes", limit, bytes,
                              "biases %s are more than the %llu bytes that a stream may have",

@@ -11,9 +11,6 @@
 
 #include <string.h>
 
-#define STREAM_FROM                                                                                          \
-    ((size_t)2 << 20) /* bytes of vectors from which a GET is streamed: below, blocks cost more */
-
 struct encode_request {
     uint64_t given;
     struct pe_spec encoding;
@@ -78,8 +75,7 @@ static int check_size(const struct task *task, size_t n, size_t width, bool *lar
     if (!pe_size_product(factors, 3, &bytes)) {
         bytes = SIZE_MAX;
     }
-    /* As text it is up to five times as long; where little may be buffered, that still is streamed. */
-    *large = bytes >= STREAM_FROM || bytes > (size_t)task->service->config->reply_bytes / 8;
+    *large = task_is_large(task, bytes);
     if (task->stream_ok && bytes > limit) {
         return pe_fail_limit(err, "positions", "stream_bytes", limit, bytes,
                              "%zu positions of width %zu are more than the %llu bytes that a stream may have",

@@ -5,11 +5,14 @@
 #include "api/api.h"
 
 #include "api/plans.h"
+#include "config.h"
 #include "tables.h"
 #include "wire/text.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#define STREAM_FROM ((size_t)2 << 20) /* below, blocks cost more than a buffer */
 
 const struct pe_choice api_roles[] = {
     {"query", API_ROLE_QUERY, "as queries turn"},
@@ -88,6 +91,11 @@ void task_close(struct task *task) {
         pe_plan_close(task->plans[i]);
     }
     task->n_plans = 0;
+}
+
+/* As text numbers are up to five times as long; where little may be buffered, that still is streamed. */
+bool task_is_large(const struct task *task, size_t bytes) {
+    return bytes >= STREAM_FROM || bytes > (size_t)task->service->config->reply_bytes / 8;
 }
 
 enum pe_dtype task_dtype(const struct task *task) {

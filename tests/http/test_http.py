@@ -244,6 +244,18 @@ def test_big_replies():
         assert entry["status"] == 499 and 0 < entry["bytes"] < len(body), entry
 
 
+def test_ids_are_drawn_anew():
+    """Random bytes are drawn for many requests at once; no two get the same."""
+    with start() as daemon:
+        with daemon.connect() as sock:
+            ids = set()
+            for _ in range(300):
+                sock.sendall(text(f"GET {SMALL} HTTP/1.1\r\n{HOST}\r\n"))
+                _, headers, _ = receive_reply(sock)
+                ids.add(headers["x-request-id"])
+            assert len(ids) == 300, len(ids)
+
+
 def test_expect_continue():
     limit = ("--body-bytes", "100000")
     with start(*limit) as daemon:
