@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * How alike two names are: the characters that they share at their beginnings and at their ends, which is what a
- * prefix too many, or a slip in the middle, leaves as it is.
+ * prefix too many, or a slip in the middle, leaves as it is, as a part of all that they have.
  */
 #include "names.h"
 
@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* From 0 to 1000. */
 static size_t likeness(const char *a, const char *b) {
     size_t na = strlen(a), nb = strlen(b), least = na < nb ? na : nb, first = 0, last = 0;
     while (first < least && a[first] == b[first]) {
@@ -18,7 +19,7 @@ static size_t likeness(const char *a, const char *b) {
     while (first + last < least && a[na - 1 - last] == b[nb - 1 - last]) {
         last++;
     }
-    return first + last;
+    return na + nb ? 2000 * (first + last) / (na + nb) : 0;
 }
 
 /* Names stand in the order of their likeness, and of their places where that is the same: the one behind `before`,
