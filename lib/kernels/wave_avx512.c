@@ -313,16 +313,36 @@ static PE_INLINE bool doubtful_words(__m512i least) {
     return _mm512_cmplt_epu16_mask(least, _mm512_set1_epi32(WAVE_NEAR_WORDS)) != 0;
 }
 
-/* Those rows of a group of which `least` tells, two for each of four, with the sharp test. What went past the caches
- * goes there again: any other store would first fetch the line. */
+static PE_INLINE struct columns columns_of(const struct wave_anchor *anchor, bool pairs) {
+    return partnered(_mm512_loadu_pd(anchor->column), _mm512_loadu_pd(anchor->column + 8), pairs);
+}
+
+/* Two rows of a group, one at either side of its middle. */
+struct rows {
+    struct turned first, second; /* halves of them */
+};
+
+static PE_INLINE struct rows rows_of(const struct columns *a, const struct pe_wave_step *step, int k) {
+    return (struct rows){turn(a, 0, step->cos[k], step->sin[k]), turn(a, 1, step->cos[k], step->sin[k])};
+}
+
+static PE_INLINE __m512i least_of(const struct rows *rows) {
+    return _mm512_min_epu16(seen_words(rows->first.lower, rows->second.lower),
+                            seen_words(rows->first.upper, rows->second.upper));
+}
+
+/* The doubtful rows of a group, found once more and taken through the sharp test. What went past the caches goes there
+ * again: any other store would first fetch the line. */
 static bool block_again(const struct pe_wave_step *step, const struct wave_anchor *anchor,
-                        const struct place *to, size_t g, const __m512i least[4]) {
+                        const struct place *to, size_t g) {
     const __m512d lower = _mm512_set1_pd(WAVE_LOWER), slack = _mm512_set1_pd(WAVE_SLACK_BLOCK);
-    const struct columns a = partnered(_mm512_mul_pd(_mm512_loadu_pd(anchor->column), lower),
-                                       _mm512_mul_pd(_mm512_loadu_pd(anchor->column + 8), lower), to->pairs);
+    const struct columns raised = columns_of(anchor, to->pairs);
+    const struct columns a =
+        partnered(_mm512_mul_pd(raised.v[0], lower), _mm512_mul_pd(raised.v[1], lower), to->pairs);
     __m256i differ = _mm256_setzero_si256();
     for (int k = 0; k < 4; k++) {
-        if (!doubtful_words(least[k])) {
+        const struct rows seen = rows_of(&raised, step, k);
+        if (!doubtful_words(least_of(&seen))) {
             continue;
         }
         const struct turned t = turn(&a, 0, step->cos[k], step->sin[k]);
@@ -339,19 +359,16 @@ static PE_INLINE uint32_t block_of(const struct pe_wave_step *steps, size_t n,
                                    const struct wave_anchor *anchors, const struct place *to) {
     uint32_t bad = 0;
     for (size_t g = 0; g < n; g++) {
-        const struct columns a =
-            partnered(_mm512_loadu_pd(anchors[g].column), _mm512_loadu_pd(anchors[g].column + 8), to->pairs);
-        __m512i least[4], all = _mm512_set1_epi32(-1);
+        const struct columns a = columns_of(&anchors[g], to->pairs);
+        __m512i least = _mm512_set1_epi32(-1);
         for (int k = 0; k < 4; k++) {
-            const struct turned t = turn(&a, 0, steps[g].cos[k], steps[g].sin[k]);
-            const struct turned u = turn(&a, 1, steps[g].cos[k], steps[g].sin[k]);
-            place_put(to, 3 - k, g, t.lower, u.lower);
-            place_put(to, 4 + k, g, t.upper, u.upper);
-            least[k] = _mm512_min_epu16(seen_words(t.lower, u.lower), seen_words(t.upper, u.upper));
-            all = _mm512_min_epu16(all, least[k]);
+            const struct rows rows = rows_of(&a, &steps[g], k);
+            place_put(to, 3 - k, g, rows.first.lower, rows.second.lower);
+            place_put(to, 4 + k, g, rows.first.upper, rows.second.upper);
+            least = _mm512_min_epu16(least, least_of(&rows));
         }
-        if (doubtful_words(all)) {
-            bad |= (uint32_t)block_again(&steps[g], &anchors[g], to, g, least) << g;
+        if (doubtful_words(least)) {
+            bad |= (uint32_t)block_again(&steps[g], &anchors[g], to, g) << g;
         }
     }
     return bad;
