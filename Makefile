@@ -40,6 +40,7 @@ endif
 ifneq ($(filter release lint portable,$(FLAVOUR)),)
 KERNEL_OPT := -O3
 endif
+KERNELS := lib/kernels/% lib/core/tensor.c # what runs over whole tensors
 ifeq ($(WERROR),1)
 WARN += -Werror
 endif
@@ -109,7 +110,7 @@ $(B)/flags: force
 $(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	@echo "  CC $(FLAVOUR) $<"
-	@$(COMPILE) $(if $(filter lib/kernels/%,$<),$(KERNEL_OPT)) $(INC_$(firstword $(subst /, ,$<))) -MMD -MP -c -o $@ $<
+	@$(COMPILE) $(if $(filter $(KERNELS),$<),$(KERNEL_OPT)) $(INC_$(firstword $(subst /, ,$<))) -MMD -MP -c -o $@ $<
 
 # The commit, for --version and the metrics: compiled in again when there is a new one.
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null)

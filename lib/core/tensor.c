@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUFFER 256 /* doubles: 2 KiB of stack */
+#define BUFFER 256  /* doubles: 2 KiB of stack */
+#define SPAN   4096 /* elements that are nearly always good, looked at together */
 
 bool pe_size_product(const size_t *factors, size_t n, size_t *product) {
     size_t result = 1;
@@ -152,37 +153,49 @@ static const struct lanes lanes_of[PE_DTYPE_COUNT] = {
     [PE_DTYPE_F16] = {0x7fff7fff7fff7fff, 0x0400040004000400, 0x8000800080008000},
     [PE_DTYPE_BF16] = {0x7fff7fff7fff7fff, 0x0080008000800080, 0x8000800080008000},
 };
-#define WORDS 8
 
 /* Are n bytes finite numbers all? The exponent of one that is not is all ones, so that another unit carries into
- * the place of its sign, and no further. Nothing is converted, as nearly every number that ever comes is finite. */
+ * the place of its sign, and no further. Nothing is converted, as nearly every number that ever comes is finite. One
+ * sum over single words: gcc makes vectors of that and not of sums side by side, which took thrice as long. */
 static bool all_finite(enum pe_dtype dtype, const unsigned char *bytes, size_t n) {
     const struct lanes lanes = lanes_of[dtype];
-    uint64_t words[WORDS], carry = 0, each[WORDS] = {0};
-    while (n >= sizeof words) {
-        memcpy(words, bytes, sizeof words);
-        for (int i = 0; i < WORDS; i++) {
-            each[i] |= (words[i] & lanes.rest) + lanes.unit;
-        }
-        bytes += sizeof words;
-        n -= sizeof words;
+    const size_t n_words = n / sizeof(uint64_t), rest = n % sizeof(uint64_t);
+    uint64_t carry = 0, word;
+    for (size_t i = 0; i < n_words; i++) {
+        memcpy(&word, bytes + i * sizeof word, sizeof word);
+        carry |= (word & lanes.rest) + lanes.unit;
     }
-    memset(words, 0, sizeof words);
-    memcpy(words, bytes, n);
-    for (int i = 0; i < WORDS; i++) {
-        carry |= each[i] | ((words[i] & lanes.rest) + lanes.unit);
-    }
+    word = 0;
+    memcpy(&word, bytes + n - rest, rest);
+    carry |= (word & lanes.rest) + lanes.unit;
     return (carry & lanes.sign) == 0;
+}
+
+/* Elements first .. of the tensor, n of them. */
+static bool span_finite(const struct pe_tensor *tensor, size_t first, size_t n) {
+    return all_finite(tensor->dtype, element(tensor, first), n * pe_dtype_size(tensor->dtype));
+}
+
+/* Names the first that is not allowed, if there is one. */
+static int span_check(const struct pe_tensor *tensor, size_t first, size_t count, bool allow_minus_inf,
+                      struct pe_error *err) {
+    double buffer[BUFFER];
+    for (size_t end = first + count, n; first < end && !err->code; first += n) {
+        n = end - first < BUFFER ? end - first : BUFFER;
+        if (!span_finite(tensor, first, n)) {
+            pe_dtype_load(tensor->dtype, element(tensor, first), n, buffer);
+            (void)finite_check(tensor, first, buffer, n, allow_minus_inf, err);
+        }
+    }
+    return err->code;
 }
 
 int pe_tensor_check_finite(const struct pe_tensor *tensor, bool allow_minus_inf, struct pe_error *err) {
     const size_t count = pe_tensor_count(tensor);
-    double buffer[BUFFER];
     for (size_t first = 0, n; first < count && !err->code && !asked_to_stop(first, err); first += n) {
-        n = count - first < BUFFER ? count - first : BUFFER;
-        if (!all_finite(tensor->dtype, element(tensor, first), n * pe_dtype_size(tensor->dtype))) {
-            pe_dtype_load(tensor->dtype, element(tensor, first), n, buffer);
-            (void)finite_check(tensor, first, buffer, n, allow_minus_inf, err);
+        n = count - first < SPAN ? count - first : SPAN;
+        if (!span_finite(tensor, first, n)) {
+            (void)span_check(tensor, first, n, allow_minus_inf, err);
         }
     }
     return err->code;

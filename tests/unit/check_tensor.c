@@ -246,6 +246,31 @@ START_TEST(finite_check_finds_it_at_every_place) {
 }
 END_TEST
 
+/* Numbers are looked at by thousands; -infinity, where it is allowed, hides nothing behind it. */
+START_TEST(finite_check_finds_it_among_thousands) {
+    enum { N = 3 * 4096 + 5 };
+    static float values[N];
+    static const size_t places[] = {0, 255, 256, 4095, 4096, 4352, 8191, 8192, N - 1};
+    const struct pe_tensor tensor = {values, PE_DTYPE_F32, 1, {N}};
+    for (size_t i = 0; i < PE_COUNT(places); i++) {
+        for (size_t hidden = 0; hidden < 2; hidden++) {
+            struct pe_error err = {0};
+            char path[20];
+            memset(values, 0, sizeof values);
+            for (size_t j = 0; hidden && j < N; j += 100) {
+                values[j] = -INFINITY;
+            }
+            ck_assert_int_eq(pe_tensor_check_finite(&tensor, true, &err), PE_OK);
+            values[places[i]] = NAN;
+            values[N - 1] = NAN; /* the first is named */
+            snprintf(path, sizeof path, "[%zu]", places[i]);
+            ck_assert_int_eq(pe_tensor_check_finite(&tensor, true, &err), PE_ERR_NONFINITE);
+            ck_assert_str_eq(err.path, path);
+        }
+    }
+}
+END_TEST
+
 START_TEST(shapes_and_indices_as_text) {
     char text[64], tight[6];
     const struct pe_tensor three = {.rank = 3, .dim = {2, 5, 16}}, one = {.rank = 1, .dim = {7}}, none = {0};
@@ -290,6 +315,7 @@ Suite *tensor_suite(void) {
     tcase_add_test(tests, finite_check_names_the_first_fault);
     tcase_add_test(tests, finite_check_reads_every_type);
     tcase_add_test(tests, finite_check_finds_it_at_every_place);
+    tcase_add_test(tests, finite_check_finds_it_among_thousands);
     tcase_add_test(tests, shapes_and_indices_as_text);
     tcase_add_test(tests, after_a_failure_nothing_is_done);
     suite_add_tcase(suite, tests);
