@@ -43,6 +43,10 @@ void done_push(struct done *done, struct done_item *item) {
     }
 }
 
+bool done_is_empty(const struct done *done) {
+    return atomic_load_explicit(&done->newest, memory_order_relaxed) == NULL;
+}
+
 struct done_item *done_take(struct done *done) {
     uint64_t count;
     ssize_t n = read(done->fd, &count, sizeof count);

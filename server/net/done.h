@@ -25,6 +25,8 @@ void done_close(struct done *done);
 void done_push(struct done *done, struct done_item *item);
 /* Any thread: makes fd readable without an item. */
 void done_poke(const struct done *done);
+/* A look, which costs no system call: what is pushed next makes fd readable anyway. */
+bool done_is_empty(const struct done *done);
 /* All items, oldest first, linked by next; NULL = none. One thread only. */
 struct done_item *done_take(struct done *done);
 

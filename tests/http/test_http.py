@@ -215,6 +215,22 @@ def test_big_bodies():
             assert work.good(receive_reply(sock))
 
 
+def test_a_body_costs_no_look_elsewhere():
+    """While a body comes piece by piece, the loop does not read after each whether workers have something for it."""
+    def reads():
+        try:
+            counts = pathlib.Path(f"/proc/{daemon.process.pid}/io").read_text(encoding="ascii")
+        except OSError as error:
+            raise NotTried("this system does not count what a process reads") from error
+        return int(counts.split("syscr:")[1].split()[0])  # those of sockets are not among them
+
+    with start() as daemon:
+        body = b"x" * (8 << 20)
+        before = reads()
+        assert daemon.post("/nothing", body)[0] == 404
+        assert reads() - before < 100, reads() - before  # in pieces of the library's buffer: more than 256
+
+
 def test_big_replies():
     """They leave from where they were computed, in as many pieces as the client takes, and are counted."""
     sinusoids = "/v1/encode?type=sinusoidal&d_model=500&positions=0:700&format="
