@@ -5,18 +5,24 @@
  */
 #include "names.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Letters of either case. */
+static bool is_like(char a, char b) {
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
 /* From 0 to 1000. */
 static size_t likeness(const char *a, const char *b) {
     size_t na = strlen(a), nb = strlen(b), least = na < nb ? na : nb, first = 0, last = 0;
-    while (first < least && a[first] == b[first]) {
+    while (first < least && is_like(a[first], b[first])) {
         first++;
     }
-    while (first + last < least && a[na - 1 - last] == b[nb - 1 - last]) {
+    while (first + last < least && is_like(a[na - 1 - last], b[nb - 1 - last])) {
         last++;
     }
     return na + nb ? 2000 * (first + last) / (na + nb) : 0;

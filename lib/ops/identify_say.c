@@ -208,8 +208,12 @@ static void of_scale(const struct subject *s, struct words *out) {
     }
 }
 
+#define STRETCH_MOST 1000.0 /* of a context, by which one may believe that it was */
+
 static void of_factor(const struct subject *s, struct words *out) {
     double factor = s->trial->factor, root = sqrt((double)s->op->width), stretched = exp((factor - 1) / 0.1);
+    bool is_yarn = s->rotary && factor > 1.05 && stretched < STRETCH_MOST &&
+                   fabs(stretched - nearbyint(stretched)) < fmin(1e-2 * stretched, 0.02);
     static const char *const what[] = {NULL, "every value", "every cosine and sine", "every turned value"};
     if (fabs(factor - 1) < 1e-12) {
         return;
@@ -219,7 +223,7 @@ static void of_factor(const struct subject *s, struct words *out) {
         say(out, " ", "= sqrt(d), which is meant for the embeddings");
     } else if (fabs(factor * root - 1) < 1e-9) {
         say(out, " ", "= 1/sqrt(d)");
-    } else if (s->rotary && factor > 1.05 && fabs(stretched - nearbyint(stretched)) < 1e-2 * stretched) {
+    } else if (is_yarn) {
         say(out, " ", "= 0.1*ln(%.0f) + 1, the attention factor of YaRN", stretched);
     }
 }

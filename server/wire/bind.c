@@ -40,8 +40,16 @@ static void read_preset(void *context) {
     json_decref(json);
 }
 
-static const char *preset_name(const void *presets, size_t i) {
-    return presets_at(presets, i)->name;
+/* Name i of all that may stand for an encoding: types, presets, loaded tables. */
+static const char *encoding_name(const void *of, size_t i) {
+    const struct service *service = of;
+    size_t presets = presets_count(service->presets);
+    if (i < pe_encoding_count()) {
+        return pe_encoding_at(i)->type;
+    }
+    i -= pe_encoding_count();
+    return i < presets ? presets_at(service->presets, i)->name
+                       : tables_at(service->tables, i - presets)->name;
 }
 
 static uint64_t *object_given(const struct pe_spec *spec, const struct pe_field *row) {
@@ -90,12 +98,15 @@ static int encoding_named(struct bind *bind, struct pe_spec *spec, const char *n
                        "type=rope&layout=halves&scaling.factor=2");
     }
     char nearest[200];
-    const struct names names = {presets_count(bind->service->presets), preset_name, bind->service->presets};
-    return pe_fail(
-        err, PE_ERR_UNKNOWN_NAME, "",
-        "\"%.60s\" is not a type, a loaded table or a preset; of the %zu presets (GET /v1/presets) the "
-        "nearest are: %s",
-        name, names.n, names_write(&names, name, nearest, sizeof nearest));
+    const struct service *service = bind->service;
+    const struct names names = {pe_encoding_count() + presets_count(service->presets) +
+                                    tables_count(service->tables),
+                                encoding_name, service};
+    return pe_fail(err, PE_ERR_UNKNOWN_NAME, "",
+                   "\"%.60s\" is not a type, a preset (GET /v1/presets) or a loaded table; of these %zu "
+                   "names the nearest "
+                   "are: %s",
+                   name, names.n, names_write(&names, name, nearest, sizeof nearest));
 }
 
 int bind_spec_value(struct bind *bind, struct pe_spec *spec, const json_t *value, const char *path,

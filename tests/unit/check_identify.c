@@ -100,6 +100,33 @@ END_TEST
 
 /* The PyTorch tutorial's code, as float32 tables of 50, 500 and 5000 rows (core/torch.h has its exponentials
  * to the bit, which make_torch.py tests). */
+static const struct {
+    double factor;
+    const char *says, *not ;
+} factors[] = {
+    {1.1386294361119891, "= 0.1*ln(4) + 1, the attention factor of YaRN", NULL}, /* mpmath */
+    {2, "every cosine and sine is multiplied by 2", "YaRN"},
+    {10, "every cosine and sine is multiplied by 10", "YaRN"},
+    {1.37, "every cosine and sine is multiplied by 1.37", "YaRN"}, /* exp(3.7) = 40.45 */
+};
+
+START_TEST(factors_are_explained_where_they_can_be) {
+    double cosines[60 * 16], sines[60 * 16];
+    for (size_t i = 0; i < COUNT(cosines); i++) {
+        double angle = (double)(i / 16) * pow(10000, -(double)(i % 16) / 16);
+        cosines[i] = factors[_i].factor * cos(angle);
+        sines[i] = factors[_i].factor * sin(angle);
+    }
+    struct pe_tensor tables[] = {{cosines, PE_DTYPE_F64, 2, {60, 16}}, {sines, PE_DTYPE_F64, 2, {60, 16}}};
+    struct pe_identify_args asked = {.size = sizeof asked, .cos = &tables[0], .sin = &tables[1]};
+    ck_assert_msg(!pe_identify_open(arena, &result, &asked, &err), "%s", err.text);
+    ck_assert_uint_ge(result.n, 1);
+    const char *mistake = result.candidates[0].mistake;
+    ck_assert_msg(strstr(mistake, factors[_i].says), "%s", mistake);
+    ck_assert_msg(!factors[_i].not || !strstr(mistake, factors[_i].not ), "%s", mistake);
+}
+END_TEST
+
 START_TEST(the_tutorial_has_float32_angles) {
     static const char *const params[] = {"d_model=16 arithmetic=float32_exp",
                                          "d_model=32 arithmetic=float32_exp",
@@ -504,6 +531,7 @@ Suite *identify_suite(void) {
     suite_add_tcase(suite, single);
     tcase_add_checked_fixture(single, setup, teardown);
     tcase_add_loop_test(single, scaled_frequencies, 0, COUNT(scaled));
+    tcase_add_loop_test(single, factors_are_explained_where_they_can_be, 0, COUNT(factors));
     tcase_add_loop_test(single, the_tutorial_has_float32_angles, 0, 3);
     tcase_add_loop_test(single, axes_of_one_are_passed_over, 0, 4);
     tcase_add_loop_test(single, the_squared_base_is_explained, 0, 3);

@@ -306,13 +306,20 @@ START_TEST(members_of_presets_may_be_changed) {
 END_TEST
 
 /* Of hundreds of names the likest are told. */
+static const struct {
+    const char *asked, *first;
+} nearly[] = {
+    {"wisper", "whisper"},
+    {"sinusoida", "sinusoidal"},
+    {"Llama-3.1-8B", "llama-3.1-8b"},
+};
+
 START_TEST(a_name_nearly_right_is_told_the_right_one) {
-    char want[300];
-    struct call_try try = {.request = "GET /v1/encode?encoding=wisper&positions=0"};
-    snprintf(want, sizeof want,
-             "is not a type, a loaded table or a preset; of the %zu presets (GET /v1/presets) the nearest "
-             "are: whisper",
-             presets_count(ground.presets));
+    char request[100], want[300];
+    snprintf(request, sizeof request, "GET /v1/encode?encoding=%s&positions=0", nearly[_i].asked);
+    struct call_try try = {.request = request};
+    snprintf(want, sizeof want, "of these %zu names the nearest are: %s",
+             pe_encoding_count() + presets_count(ground.presets), nearly[_i].first);
     call_try(&ground, &try);
     ck_assert_msg(strstr(try.reply, want) != NULL, "%s", try.reply);
     call_try_close(&try);
@@ -438,7 +445,7 @@ Suite *presets_suite(void) {
     tcase_add_test(tests, every_preset_is_of_use);
     tcase_add_test(tests, presets_name_the_table_they_need);
     tcase_add_test(tests, members_of_presets_may_be_changed);
-    tcase_add_test(tests, a_name_nearly_right_is_told_the_right_one);
+    tcase_add_loop_test(tests, a_name_nearly_right_is_told_the_right_one, 0, (int)PE_COUNT(nearly));
     tcase_add_test(tests, presets_may_be_changed);
     tcase_add_test(tests, files_add_and_replace);
     tcase_add_test(tests, presets_before_types_before_tables);
