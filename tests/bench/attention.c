@@ -11,6 +11,7 @@
 
 #include "bench/pages.h"
 #include "bench/rounds.h"
+#include "bench/tensors.h"
 #include "bench/torch.h"
 #include "kernels/band.h"
 #include "posenc_fields.h"
@@ -135,31 +136,11 @@ static void measure(const struct row *row, struct state *s) {
     rounds_print(row->name, rounds_median(ours, ROUNDS), rounds_median(ratio, ROUNDS));
 }
 
-static void give_up(const struct pe_error *err) {
-    fprintf(stderr, "%s: %s\n", err->path, err->text);
-    exit(1);
-}
-
-static struct pe_tensor *tensor_make(struct pe_arena *arena, int rank, size_t a, size_t b, size_t c) {
-    struct pe_error err = {0};
-    const size_t dim[] = {a, b, c};
-    struct pe_tensor *out = pe_arena_array(arena, 1, sizeof *out, &err);
-    uint32_t state = 1;
-    if (!out || pe_tensor_alloc(arena, out, PE_DTYPE_F32, rank, dim, &err)) {
-        give_up(&err);
-    }
-    for (size_t i = 0; i < pe_tensor_count(out); i++) {
-        state = state * 1664525U + 1013904223U;
-        ((float *)out->data)[i] = (float)(state >> 8) * 0x1p-23F - 1;
-    }
-    return out;
-}
-
 /* Memory of the term: tables, positions, and a vector for each pair. */
 static void shaw_open(struct state *s, struct pe_arena *arena) {
     struct pe_error err = {0};
-    const struct pe_tensor *table = tensor_make(arena, 2, 2 * CLIP + 1, D, 0);
-    const struct pe_tensor *pairs = tensor_make(arena, 3, s->tokens, s->tokens, D);
+    const struct pe_tensor *table = tensor_make(arena, 2, (const size_t[]){2 * CLIP + 1, D});
+    const struct pe_tensor *pairs = tensor_make(arena, 3, (const size_t[]){s->tokens, s->tokens, D});
     s->table = table->data;
     s->pairs = pairs->data;
     s->positions = pe_arena_array(arena, s->tokens, sizeof *s->positions, &err);
@@ -183,9 +164,9 @@ static void row_run(const struct row *row, struct state *s, const struct pe_allo
         give_up(&err);
     }
     s->tokens = row->tokens;
-    struct pe_tensor *q = tensor_make(arena, 3, HEADS, s->tokens, D),
-                     *k = tensor_make(arena, 3, HEADS, s->tokens, D),
-                     *bias = tensor_make(arena, 3, HEADS, s->tokens, s->tokens);
+    struct pe_tensor *q = tensor_make(arena, 3, (const size_t[]){HEADS, s->tokens, D}),
+                     *k = tensor_make(arena, 3, (const size_t[]){HEADS, s->tokens, D}),
+                     *bias = tensor_make(arena, 3, (const size_t[]){HEADS, s->tokens, s->tokens});
     const struct pe_attention_args args = {.size = sizeof args, .q = q, .k = k, .bias = bias};
     struct pe_attention_result result;
     if (pe_attention_open(arena, &s->work, &result, &args, &err)) {

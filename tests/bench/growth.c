@@ -9,6 +9,7 @@
 
 #include "bench/pages.h"
 #include "bench/rounds.h"
+#include "bench/tensors.h"
 #include "posenc_fields.h"
 
 #include <stdio.h>
@@ -31,11 +32,6 @@ struct point {
     size_t repeat;
 };
 
-static void give_up(const struct pe_error *err) {
-    fprintf(stderr, "%s: %s\n", err->path, err->text);
-    exit(1);
-}
-
 static size_t count_of(const struct point *point, enum axis axis) {
     return (size_t)point->size[axis];
 }
@@ -51,18 +47,6 @@ static void plan_make(struct point *point, const char *type, const char *width) 
         pe_plan_open(&point->plan, &spec, &err)) {
         give_up(&err);
     }
-}
-
-static struct pe_tensor *tensor_make(struct pe_arena *arena, int rank, const size_t *dim) {
-    struct pe_error err = {0};
-    struct pe_tensor *out = pe_arena_array(arena, 1, sizeof *out, &err);
-    if (!out || pe_tensor_alloc(arena, out, PE_DTYPE_F32, rank, dim, &err)) {
-        give_up(&err);
-    }
-    for (size_t i = 0; i < pe_tensor_count(out); i++) {
-        ((float *)out->data)[i] = (float)(i * 2654435761U % 65521) * 0x1p-16F - 0.5F;
-    }
-    return out;
 }
 
 static void open_encode(struct point *point) {

@@ -5,6 +5,7 @@
  * and what is told is the median over rounds. All that a request takes is measured, its preparation too.
  */
 #include "bench/rounds.h"
+#include "bench/tensors.h"
 #include "posenc_fields.h"
 
 #include <stdio.h>
@@ -57,25 +58,6 @@ static const struct row {
      {{"table", 2, {320, H}}, {"gate_weight", 2, {8, D}}, {"gate_bias", 1, {8}}, {"gate_const", 1, {H}}}},
     {"wavlm_seed/plain_time", "wavlm", {"seed", "1", "head_dim", "64"}, {{0}}},
 };
-
-static void give_up(const struct pe_error *err) {
-    fprintf(stderr, "%s: %s\n", err->path, err->text);
-    exit(1);
-}
-
-static struct pe_tensor *tensor_make(struct pe_arena *arena, int rank, const size_t *dim) {
-    struct pe_error err = {0};
-    struct pe_tensor *out = pe_arena_array(arena, 1, sizeof *out, &err);
-    uint32_t state = 1;
-    if (!out || pe_tensor_alloc(arena, out, PE_DTYPE_F32, rank, dim, &err)) {
-        give_up(&err);
-    }
-    for (size_t i = 0; i < pe_tensor_count(out); i++) {
-        state = state * 1664525U + 1013904223U;
-        ((float *)out->data)[i] = (float)(state >> 8) * 0x1p-23F - 1;
-    }
-    return out;
-}
 
 static struct pe_plan *plan_make(struct pe_arena *arena, const struct row *row) {
     struct pe_error err = {0};

@@ -60,6 +60,26 @@ static void same_encoding(const struct pe_spec *spec) {
     pe_plan_close(plans[1]);
 }
 
+static struct pe_tensor encoded(const struct pe_spec *spec, const struct pe_positions *at,
+                                enum pe_dtype dtype) {
+    struct pe_tensor table;
+    struct pe_plan *plan;
+    struct pe_work work;
+    ck_assert(!pe_plan_open(&plan, spec, &err));
+    ck_assert(!pe_encode_open(arena, &work, &table, plan, at, dtype, &err) && pe_work_run(&work));
+    pe_plan_close(plan);
+    return table;
+}
+
+/* Posted without positions unless `placed`, as a table is found in weights. */
+static void ask_encoded(const struct pe_spec *spec, struct pe_positions at, enum pe_dtype dtype,
+                        bool placed) {
+    struct pe_tensor table = encoded(spec, &at, dtype);
+    struct pe_identify_args asked = {
+        .size = sizeof asked, .tensor = &table, .positions = placed ? &at : NULL};
+    ck_assert_msg(!pe_identify_open(arena, &result, &asked, &err), "%s", err.text);
+}
+
 static const struct {
     const char *params, *says;
 } scaled[] = {
@@ -133,15 +153,7 @@ START_TEST(the_tutorial_has_float32_angles) {
                                          "d_model=512 arithmetic=float32_exp"};
     static const size_t rows[] = {100, 500, 5000};
     struct pe_spec spec = spec_of("sinusoidal", params[_i]);
-    struct pe_positions at = {.length = rows[_i], .axes = 1, .step = 1};
-    struct pe_tensor table;
-    struct pe_plan *plan;
-    struct pe_work work;
-    ck_assert(!pe_plan_open(&plan, &spec, &err));
-    ck_assert(!pe_encode_open(arena, &work, &table, plan, &at, PE_DTYPE_F32, &err) && pe_work_run(&work));
-    pe_plan_close(plan);
-    struct pe_identify_args asked = {.size = sizeof asked, .tensor = &table};
-    ck_assert_msg(!pe_identify_open(arena, &result, &asked, &err), "%s", err.text);
+    ask_encoded(&spec, (struct pe_positions){.length = rows[_i], .axes = 1, .step = 1}, PE_DTYPE_F32, false);
     same_encoding(&spec);
     ck_assert_str_eq(result.candidates[0].name, "vaswani, float32 angles");
     ck_assert(strstr(result.candidates[0].mistake, "angles in float32"));
@@ -217,20 +229,6 @@ static const struct {
     {"combine=tatp22 d_model=256", "16,16", "tatp22, grid of 16 x 16"},
     {"combine=t2t d_model=32", "8,10", "t2t, grid of 8 x 10"},
 };
-
-/* Posted without positions, as a table is found in weights. */
-static void ask_encoded(const struct pe_spec *spec, struct pe_positions at, enum pe_dtype dtype,
-                        bool placed) {
-    struct pe_tensor table;
-    struct pe_plan *plan;
-    struct pe_work work;
-    ck_assert(!pe_plan_open(&plan, spec, &err));
-    ck_assert(!pe_encode_open(arena, &work, &table, plan, &at, dtype, &err) && pe_work_run(&work));
-    pe_plan_close(plan);
-    struct pe_identify_args asked = {
-        .size = sizeof asked, .tensor = &table, .positions = placed ? &at : NULL};
-    ck_assert_msg(!pe_identify_open(arena, &result, &asked, &err), "%s", err.text);
-}
 
 START_TEST(images_are_named) {
     static const enum pe_dtype dtypes[] = {PE_DTYPE_F32, PE_DTYPE_BF16};
@@ -345,12 +343,7 @@ START_TEST(axes_of_one_are_passed_over) {
     static const int ranks[] = {3, 3, 4, 4};
     struct pe_spec spec = spec_of("sinusoidal", "d_model=16");
     struct pe_positions at = {.length = 60, .axes = 1, .step = 1};
-    struct pe_tensor table;
-    struct pe_plan *plan;
-    struct pe_work work;
-    ck_assert(!pe_plan_open(&plan, &spec, &err));
-    ck_assert(!pe_encode_open(arena, &work, &table, plan, &at, PE_DTYPE_F32, &err) && pe_work_run(&work));
-    pe_plan_close(plan);
+    struct pe_tensor table = encoded(&spec, &at, PE_DTYPE_F32);
     table.rank = ranks[_i];
     memcpy(table.dim, shapes[_i], sizeof shapes[_i]);
     struct pe_identify_args asked = {.size = sizeof asked, .tensor = &table};
