@@ -74,7 +74,7 @@ MAIN_SRC := $(wildcard server/main.c)
 UNIT_SRC := $(wildcard tests/*.c tests/unit/*.c tests/properties/*.c tests/faults/*.c)
 HEADERS := $(wildcard lib/include/*.h lib/*/*.h server/*.h server/*/*.h)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
-SERVER_OBJ := $(SERVER_SRC:%.c=$(B)/%.o) $(B)/config/presets.o
+SERVER_OBJ := $(SERVER_SRC:%.c=$(B)/%.o) $(B)/config/presets.o build/site.o
 MAIN_OBJ := $(MAIN_SRC:%.c=$(B)/%.o)
 UNIT_OBJ := $(UNIT_SRC:%.c=$(B)/%.o)
 OBJ := $(LIB_OBJ) $(SERVER_OBJ) $(MAIN_OBJ) $(UNIT_OBJ)
@@ -123,6 +123,40 @@ endif
 $(B)/config/%.o: config/%.json
 	@mkdir -p $(@D)
 	@$(LD) -r -b binary -z noexecstack -o $@ $<
+
+# The web page, built by node into build/www and from there into build/site.o, one for all flavours. WITH_WEB=0 leaves
+# it out, as having no node does; WITH_WEB=made takes build/site.c and build/site.bin as they are.
+WITH_WEB ?= $(if $(wildcard server/www/build.mjs),$(shell command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)' \
+    2>/dev/null && echo 1))
+WWW := server/www
+override WITH_WEB := $(WITH_WEB)
+WWW_SRC := $(sort $(shell find $(WWW) -name node_modules -prune -o -type f -print))
+
+# Changes when a source comes or goes, and when the page is wanted or no longer.
+build/www.list: force
+	@mkdir -p $(@D)
+	@echo '$(WITH_WEB) $(WWW_SRC)' | cmp -s - $@ || echo '$(WITH_WEB) $(WWW_SRC)' > $@
+
+$(WWW)/node_modules/.package-lock.json: $(WWW)/package.json $(WWW)/package-lock.json
+	@echo "  NPM $(WWW)"
+	@cd $(WWW) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >/dev/null || \
+	    { echo "$(WWW): npm could not get what the page is built with; WITH_WEB=0 leaves the page out"; exit 1; }
+	@mkdir -p $(@D) && touch $@
+
+ifeq ($(WITH_WEB),1)
+build/site.c: build/www.list $(WWW)/node_modules/.package-lock.json $(WWW_SRC)
+	@echo "  WWW $(WWW)"
+	@rm -rf build/www
+	@cd $(WWW) && node build.mjs ../../build/www && node embed.mjs ../../build/www
+else ifneq ($(WITH_WEB),made)
+build/site.c: build/www.list
+	@$(if $(WITH_WEB),,echo "  the web page is left out: it needs node 18 or later and npm (apt-get install nodejs npm)")
+	@: > build/site.bin
+	@printf '#include "site.h"\nconst struct site site_embedded = {0};\n' > $@
+endif
+build/site.o: build/site.c server/site.h
+	@$(CC) $(DIALECT) $(WARN) -O2 $(INC_server) -c -o build/site-table.o $<
+	@cd build && $(LD) -r -z noexecstack -o site.o site-table.o -b binary site.bin
 
 $(B)/libposenc.a: $(LIB_OBJ)
 	@rm -f $@
@@ -254,7 +288,7 @@ tidy:                           ## clang-tidy (.clang-tidy) over lib and server:
 
 format:                         ## clang-format all C files in place
 	@.ci/setup lint
-	@find lib server tests -name '*.[ch]' | xargs -r clang-format-14 -i
+	@find lib server tests -name node_modules -prune -o -name '*.[ch]' -print | xargs -r clang-format-14 -i
 
 # ---- Install and ship ----------------------------------------------------------------------------------------
 # The configuration goes to share/posenc as an example, so that installing again never overwrites a changed one.
@@ -292,8 +326,8 @@ image-check:                    ## build the image for real and try it (Debian, 
 	@.ci/setup image
 	@docker/image-check
 
-clean:                          ## remove build/
-	rm -rf build
+clean:                          ## remove all that was built, and server/www/node_modules
+	rm -rf build $(WWW)/node_modules
 
 help:                           ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' $(firstword $(MAKEFILE_LIST)) | \

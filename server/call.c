@@ -42,6 +42,7 @@ static void copy_head(struct call *call, const struct call_head *head) {
     call->head.method = copy_text(call, head->method);
     call->head.target = copy_text(call, head->target);
     call->head.accept = copy_text(call, head->accept);
+    call->head.accept_encoding = copy_text(call, head->accept_encoding);
     call->head.content_type = copy_text(call, head->content_type);
     call->head.content_encoding = copy_text(call, head->content_encoding);
     call->head.if_none_match = copy_text(call, head->if_none_match);
@@ -159,9 +160,11 @@ static int find_route(struct call *call) {
     if (!path) {
         return call->err.code;
     }
-    if (!routes_find(path, &call->route, &call->argument) || (call->head.admin && !call->route.admin)) {
+    call->file = call->head.admin ? NULL : site_find(call->service->site, path);
+    if (!routes_find(call->file ? "/" : path, &call->route, &call->argument) ||
+        (call->head.admin && !call->route.admin)) {
         return pe_fail(&call->err, SERVER_NOT_FOUND, "path", "there is no \"%.100s\"%s", path,
-                       call->head.admin ? "" : "; GET / lists what there is");
+                       call->head.admin ? "" : "; GET /v1 lists what there is");
     }
     return choose_method(call);
 }
@@ -384,7 +387,9 @@ void call_finish(struct call *call) {
         return;
     }
     int code = call_body_end(call);
-    if (!code && call->route.page) {
+    if (!code && call->file) {
+        call_site_answer(call);
+    } else if (!code && call->route.page) {
         code = answer_page(call);
     } else if (!code) {
         code = call->route.op->batch ? call_batch_open(call) : finish_op(call);

@@ -25,7 +25,7 @@
 struct call_head {
     const char *method;
     const char *target; /* as sent: "/v1/encode?type=sinusoidal" (still percent-encoded) */
-    const char *accept, *content_type, *content_encoding, *if_none_match;
+    const char *accept, *accept_encoding, *content_type, *content_encoding, *if_none_match;
     const char *request_id, *traceparent, *timeout_ms;
     const char *raw_shape, *raw_dtype; /* X-Posenc-Shape and X-Posenc-Dtype of a raw body */
     const unsigned char *random;       /* CALL_RANDOM_BYTES for the request's id; NULL = it draws them */

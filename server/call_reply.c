@@ -62,10 +62,15 @@ static size_t pull_source(struct call *call, char *out, size_t room) {
     return source_pull(&call->source, out, room);
 }
 
+/* Where a reply lies that was whole before it is sent. */
+static const char *whole_reply(const struct call *call) {
+    return call->lent ? call->lent : call->reply_bytes;
+}
+
 static size_t pull_buffer(struct call *call, char *out, size_t room) {
     size_t left = call->reply_n - call->reply_pulled;
     size_t n = left < room ? left : room;
-    memcpy(out, n ? call->reply_bytes + call->reply_pulled : out, n);
+    memcpy(out, n ? whole_reply(call) + call->reply_pulled : out, n);
     call->reply_pulled += n;
     return n;
 }
@@ -82,7 +87,7 @@ size_t call_parts(const struct call *call, struct source_part *parts) {
     if (call->pull == pull_source && !call->reply.stream) {
         return source_parts(&call->source, parts);
     }
-    parts[0] = (struct source_part){call->reply_bytes, call->reply_n};
+    parts[0] = (struct source_part){whole_reply(call), call->reply_n};
     return call->pull == NULL;
 }
 
@@ -94,7 +99,7 @@ void call_add_header(struct call *call, const char *name, const char *value) {
     }
 }
 
-static void add_common_headers(struct call *call) {
+void call_add_common_headers(struct call *call) {
     call_add_header(call, "X-Request-Id", call->request_id);
     call_add_header(call, "X-Content-Type-Options", "nosniff");
     if (call->reply.status == 503 || call->reply.status == 429) {
@@ -181,7 +186,7 @@ void call_reply_headers(struct call *call) {
         call_add_header(call, "Content-Type", call->format->media);
         add_tensor_headers(call);
     }
-    add_common_headers(call);
+    call_add_common_headers(call);
     add_cache_headers(call, "public, max-age=3600");
 }
 
@@ -205,6 +210,7 @@ void call_drop_buffer(struct call *call) {
         free(call->reply_bytes);
     }
     call->reply_bytes = NULL;
+    call->lent = NULL;
     call->reply_n = call->reply_room = call->reply_pulled = 0;
 }
 
@@ -215,7 +221,7 @@ void call_answer_problem(struct call *call) {
     answer(call, problem_status(call->err.code));
     call_add_header(call, "Content-Type", "application/problem+json");
     call_add_header(call, "Cache-Control", "no-store");
-    add_common_headers(call);
+    call_add_common_headers(call);
     if (call->err.code == SERVER_METHOD) {
         call_add_header(call, "Allow", call->allow);
     }
@@ -232,14 +238,22 @@ void call_answer_buffer(struct call *call, int status, const char *media, bool f
     } else {
         call_add_header(call, "Content-Type", media);
     }
-    add_common_headers(call);
+    call_add_common_headers(call);
     add_cache_headers(call, "public, max-age=60");
+}
+
+void call_answer_lent(struct call *call, const void *bytes, size_t n) {
+    call_drop_buffer(call);
+    call->lent = bytes;
+    call->reply_n = n;
+    answer(call, 200);
+    call_add_common_headers(call);
 }
 
 void call_answer_empty(struct call *call, int status) {
     call_drop_buffer(call);
     answer(call, status);
     if (status != 304) {
-        add_common_headers(call);
+        call_add_common_headers(call);
     }
 }

@@ -7,6 +7,7 @@
 
 #include "call.h"
 #include "routes.h"
+#include "site.h"
 #include "wire/bind.h"
 #include "wire/format.h"
 #include "wire/problem.h"
@@ -56,7 +57,8 @@ struct call {
     struct call_head head; /* texts copied into the arena */
     struct route route;
     const char *route_name, *argument, *query;
-    bool head_only; /* HEAD */
+    const struct site_file *file; /* of the web page; then that is the reply */
+    bool head_only;               /* HEAD */
     struct call_body body;
     struct task task; /* the operation, where it is not a batch */
     const struct format *format;
@@ -68,6 +70,7 @@ struct call {
     uint64_t bound;                                        /* bytes of the reply, at most */
     size_t (*pull)(struct call *, char *out, size_t room); /* where the reply is; NULL: as it is in: */
     char *reply_bytes;                                     /* a buffer, from service->allocator */
+    const char *lent;                                      /* in its place: bytes that outlive the call */
     size_t reply_room, reply_n, reply_pulled;
     size_t piece; /* of a batch, that is pulled; reply_pulled bytes of it were */
     struct call_reply reply;
@@ -77,7 +80,7 @@ struct call {
     struct pe_stop end_asked; /* asks `stop`; that of err, and so of all that is planned with it */
     int64_t deadline_ns;
     struct call_times times;
-    char request_id[136], etag[24], timing[160], allow[40], shape[220];
+    char request_id[136], etag[SITE_TAG_SIZE], timing[160], allow[40], shape[220];
 };
 
 /* An estimate: numbers as text. */
@@ -90,9 +93,12 @@ int call_task_init(struct call *call, struct task *task, const struct api_op *op
 void call_answer_problem(struct call *call);
 /* The reply becomes what was buffered, of that media type; a fresh one is not to be kept. */
 void call_answer_buffer(struct call *call, int status, const char *media, bool fresh);
+/* The reply becomes these bytes, which have to outlive the call. */
+void call_answer_lent(struct call *call, const void *bytes, size_t n);
 /* The reply becomes an empty one: 204, 304. */
 void call_answer_empty(struct call *call, int status);
 void call_add_header(struct call *call, const char *name, const char *value);
+void call_add_common_headers(struct call *call); /* of every reply */
 /* call_room.c */
 /* PE_ERR_LIMIT where a reply of so many bytes in this format, or with a batch's entries before, is too long. */
 int call_room_check(const struct call *call, const struct format *format, uint64_t bound,
@@ -111,6 +117,9 @@ bool call_batch_watches(void *context, const char *const *keys, size_t depth);
 int call_batch_open(struct call *call);
 int call_batch_write(struct call *call);
 void call_batch_close(struct call *call);
+/* call_site.c */
+/* The reply becomes call->file, or a 304. */
+void call_site_answer(struct call *call);
 /* call_tag.c: entity tags */
 /* That of an operation's reply, from its request; none where it cannot be kept (POST). */
 int call_tag_request(struct call *call);

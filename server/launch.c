@@ -18,6 +18,7 @@
 #include "net/http.h"
 #include "net/pool.h"
 #include "routes.h"
+#include "site.h"
 #include "tables.h"
 #include "wire/bind.h"
 
@@ -87,6 +88,7 @@ int launch_load(struct launch *launch, const struct config *config, struct pe_er
     launch->service.plans = launch->plans;
     launch->service.presets = launch->presets;
     launch->service.tables = launch->tables;
+    launch->service.site = &site_embedded;
     return PE_OK;
 }
 

@@ -6,10 +6,12 @@
 
 #include <string.h>
 
+static int page_without_site(struct page *page, struct pe_error *err);
 static int page_index(struct page *page, struct pe_error *err);
 
 static const struct route pages[] = {
-    {"/", "GET /", NULL, NULL, page_index, false, "what there is"},
+    {"/", "GET /", NULL, NULL, page_without_site, false, "the web page, with all its files"},
+    {"/v1", "GET /v1", NULL, NULL, page_index, false, "what there is"},
     {"/healthz", "GET /healthz", NULL, NULL, page_health, true, "the process runs"},
     {"/readyz", "GET /readyz", NULL, NULL, page_ready, true, "requests are welcome"},
     {"/metrics", "GET /metrics", NULL, NULL, page_metrics, true, "counters and gauges for Prometheus"},
@@ -74,6 +76,19 @@ size_t routes_names(const char **names, size_t max) {
         }
     }
     return n;
+}
+
+/* In place of the web page, where it was left out: call.c answers with its files else. */
+static int page_without_site(struct page *page, struct pe_error *err) {
+    (void)err;
+    page->fresh = true;
+    text_puts(page->text, "{\"name\":\"posenc\",\"version\":");
+    text_string(page->text, pe_version());
+    text_key(page->text, "detail");
+    text_string(page->text, "built without its web page, for which make needs nodejs (18 or later) and npm; "
+                            "GET /v1 lists what there is");
+    text_puts(page->text, "}");
+    return PE_OK;
 }
 
 static int page_index(struct page *page, struct pe_error *err) {

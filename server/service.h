@@ -14,11 +14,13 @@ struct tables;  /* tables.h */
 struct metrics; /* metrics.h */
 struct budget;  /* budget.h */
 struct plans;   /* api/plans.h */
+struct site;    /* site.h */
 
 struct service {
     const struct config *config;
     const struct presets *presets;
     const struct tables *tables;
+    const struct site *site; /* the web page; NULL = none */
     struct metrics *metrics;
     struct plans *plans;           /* kept for requests to come; NULL = none */
     struct pe_allocator allocator; /* big blocks; zero = malloc */

@@ -277,6 +277,7 @@ struct head_row {
     }
 static const struct head_row head_rows[] = {
     ROW("Accept", accept, true),
+    ROW("Accept-Encoding", accept_encoding, true),
     ROW("If-None-Match", if_none_match, true),
     ROW("Content-Type", content_type, false),
     ROW("Content-Encoding", content_encoding, true),

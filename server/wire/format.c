@@ -161,6 +161,20 @@ static struct accept accept_read(const char *text) {
     return accept;
 }
 
+bool format_takes_gzip(const char *text) {
+    static const char *const codings[] = {"gzip", "x-gzip", "identity", "*"};
+    double weights[] = {-1, -1, -1, -1}; /* not said */
+    for (const char *p = text ? text + strspn(text, " \t,") : ""; *p; p += strspn(p, " \t,")) {
+        size_t length = span_to(p, strlen(p), ",");
+        for (size_t i = 0; i < PE_COUNT(codings); i++) {
+            weights[i] = media_is(codings[i], p, media_length(p)) ? weight_of(p, length) : weights[i];
+        }
+        p += length;
+    }
+    double gzip = weights[0] >= 0 ? weights[0] : weights[1] >= 0 ? weights[1] : weights[3];
+    return gzip > 0 && gzip >= weights[2];
+}
+
 /* Where anything goes: this one, or the first that is not refused; NULL when all are. */
 static const struct format *not_refused(const struct format *format, unsigned refused) {
     for (size_t i = 0; refused & (1u << format->id); i++) {

@@ -28,6 +28,8 @@ const struct format *format_of_body(const char *content_type, struct pe_error *e
 /* ?format= over a specific Accept over a posted binary format over JSON. Unknown name 400, Accept 406. */
 const struct format *format_choose(const char *asked, const char *accept, const struct format *body,
                                    struct pe_error *err);
+/* Is a reply in gzip as welcome as it is without? */
+bool format_takes_gzip(const char *accept_encoding);
 /* 406, naming the formats that would do, where the format cannot hold these tensors. */
 int format_check(const struct format *format, const struct result *result, struct pe_error *err);
 

@@ -106,7 +106,7 @@ def test_concurrent_is_serial():
 def test_every_operation_is_asked():
     """The list above has all operations that the service names."""
     with Daemon(PATH) as daemon:
-        routes = json.loads(daemon.get("/")[2])["routes"]
+        routes = json.loads(daemon.get("/v1")[2])["routes"]
     operations = {route.split("/")[2] for route in routes if route.startswith("POST /v1/") and route.count("/") == 2}
     asked = {data[0].split(b" ")[1].split(b"?")[0].decode().split("/")[2] for _, data in big_requests()}
     assert {"encode", "apply", "attention", "shift", "positions", "batch"} <= operations, routes

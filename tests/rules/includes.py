@@ -26,7 +26,7 @@ LIB = [
 # The daemon, bottom to top: each may include itself, everything below it, and the library's public headers.
 SERVER = [
     ("base", ["server/service*", "server/budget*", "server/healthcheck*", "server/cpus*", "server/log*", "server/config*", "server/metrics*", "server/tables*",
-              "server/digest*", "server/names*"]),
+              "server/digest*", "server/names*", "server/site*"]),
     ("wire", ["server/wire/*"]),
     ("api", ["server/api/*"]),
     ("call", ["server/call*", "server/routes*"]),
@@ -126,6 +126,7 @@ def stale(paths):
 def main():
     graph = {}
     paths = sorted(glob.glob("lib/**/*.[ch]", recursive=True) + glob.glob("server/**/*.[ch]", recursive=True))
+    paths = [path for path in paths if "/node_modules/" not in path]
     faults = stale(paths)
     for path in paths:
         if layer_of(path)[0] is None:

@@ -13,7 +13,7 @@ trap 'rm -f "$log"' EXIT
 files() { # PATTERN FOLDER...: the files below them with such a name
     local pattern=$1
     shift
-    find "$@" -type f -name "$pattern" | sort
+    find "$@" -name node_modules -prune -o -type f -name "$pattern" -print | sort
 }
 
 check_format() { files '*.[ch]' lib server tests | xargs -r clang-format-14 --dry-run -Werror; }

@@ -61,7 +61,8 @@ def check_suites(paths):
 
 
 def main():
-    paths = sorted(path for top in ("lib", "server", "tests") for path in glob.glob(f"{top}/**/*.[ch]", recursive=True))
+    paths = sorted(path for top in ("lib", "server", "tests") for path in glob.glob(f"{top}/**/*.[ch]", recursive=True)
+                   if "/node_modules/" not in path)
     faults = [fault for path in paths for fault in check_file(path)]
     faults += check_suites(paths)
     print("\n".join(faults), end="\n" if faults else "")
