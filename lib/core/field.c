@@ -20,9 +20,9 @@ const struct pe_choice pe_dtype_choices[] = {
     {0},
 };
 
-/* Is the name one of the words of the row's alias? */
+/* Is the name one of the words of the row's alias? Most rows have none. */
 static bool is_alias(const struct pe_field *row, const char *name) {
-    size_t length = strlen(name);
+    size_t length = row->alias ? strlen(name) : 0;
     for (const char *word = row->alias; word && *word; word += strspn(word, " ")) {
         size_t n = strcspn(word, " ");
         if (n == length && strncmp(word, name, n) == 0) {
@@ -33,9 +33,14 @@ static bool is_alias(const struct pe_field *row, const char *name) {
     return false;
 }
 
+/* Names mostly differ in their first letter. */
+static bool is_name(const struct pe_field *row, const char *name) {
+    return row->name[0] == name[0] && strcmp(row->name, name) == 0;
+}
+
 const struct pe_field *pe_field_find(const struct pe_field *fields, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(fields[i].name, name) == 0 || is_alias(&fields[i], name)) {
+        if (is_name(&fields[i], name) || is_alias(&fields[i], name)) {
             return &fields[i];
         }
     }
@@ -55,9 +60,9 @@ bool pe_field_given(const struct pe_field *fields, const struct pe_field *row, c
 }
 
 void pe_fields_init(const struct pe_field *fields, size_t n, void *base, size_t size) {
+    struct pe_error err = {0}; /* half a KiB: not one for each row */
     memset(base, 0, size);
     for (size_t i = 0; i < n; i++) {
-        struct pe_error err = {0};
         if (fields[i].def) {
             (void)!pe_field_parse(NULL, fields, &fields[i], base, fields[i].def, &err);
         }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Small replies are copied into the library's memory, so that header and body leave in one piece. Others are sent from
- * where they lie; streams, and what is written while it is sent, the library pulls block by block.
+ * Replies are sent from where they lie: a body in one piece leaves together with its header. A small one that lies in
+ * several pieces is copied into one, so that it does, too. Streams, and what is written while it is sent, the library
+ * pulls block by block.
  */
 #include "http_reply.h"
 
@@ -37,7 +38,8 @@ static ssize_t read_reply(void *context, uint64_t position, char *out, size_t ro
     return MHD_CONTENT_READER_END_WITH_ERROR;
 }
 
-static struct MHD_Response *small_response(struct request *request, size_t length) {
+/* The library's to free. */
+static struct MHD_Response *copied_response(struct request *request, size_t length) {
     char *body = malloc(length + 1);
     if (body == NULL) {
         return NULL;
@@ -54,6 +56,20 @@ static struct MHD_Response *small_response(struct request *request, size_t lengt
     return response;
 }
 
+static struct MHD_Response *lying_response(const struct source_part *part) {
+    return MHD_create_response_from_buffer(part->n, (void *)(uintptr_t)part->bytes, MHD_RESPMEM_PERSISTENT);
+}
+
+/* What is small counts as sent when it is handed over. */
+static struct MHD_Response *small_response(struct request *request, size_t length) {
+    struct source_part parts[SOURCE_MAX_PIECES];
+    if (call_parts(request->call, parts) != 1 || parts[0].n != length) {
+        return copied_response(request, length);
+    }
+    request->sent += (int64_t)length;
+    return lying_response(&parts[0]);
+}
+
 /* The body from where it lies, which is there until the request is released; NULL where it has to be pulled. */
 static struct MHD_Response *direct_response(struct request *request, uint64_t length) {
     struct source_part parts[SOURCE_MAX_PIECES];
@@ -64,8 +80,7 @@ static struct MHD_Response *direct_response(struct request *request, uint64_t le
     }
     request_send_directly(request, (int64_t)length);
     if (n == 1) {
-        return MHD_create_response_from_buffer(parts[0].n, (void *)(uintptr_t)parts[0].bytes,
-                                               MHD_RESPMEM_PERSISTENT);
+        return lying_response(&parts[0]);
     }
     for (size_t i = 0; i < n; i++) {
         vector[i] = (struct MHD_IoVec){parts[i].bytes, parts[i].n};
