@@ -1,0 +1,208 @@
+// Builds the pages: node build.mjs OUT
+//
+// A page is made of the words of a language (words/LANGUAGE.js) and a lab (labs/NAME.js): prose with equations, turned
+// into MathML here, and figures, which are whole without scripts: pictures that the service draws. The same sources give
+// the same bytes.
+
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import esbuild from "esbuild";
+import temml from "temml";
+import { labs } from "./labs/index.js";
+import { fieldText, fieldsRead } from "./page/fields.js";
+import { callTarget } from "./page/service.js";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const languages = readdirSync(join(here, "words")).map((file) => basename(file, ".js")).sort();
+
+// ---- Pieces of a page --------------------------------------------------------------------------------------------
+
+const escape = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+
+/** MathML without style attributes, which the page's policy forbids. \class{sym-p}{p} makes p a symbol. */
+const maths = (tex, displayMode) =>
+  temml.renderToString(tex, { displayMode, strict: false, trust: true, throwOnError: true }).replace(/ style="[^"]*"/g, "");
+
+const equation = (tex, words) =>
+  `<div class="equation" role="group" tabindex="0" aria-label="${escape(words.page.equation)}">${maths(tex, true)}</div>`;
+
+/** Defaults of a lab's fields. */
+const defaults = (lab) => fieldsRead(lab.fields, "").values;
+
+/** The picture of a figure for readers without scripts: that of its first call. */
+function still(figure, lab, text) {
+  if (!figure.still) {
+    return `<p class="small noscript">${escape(text.still ?? text.caption)}</p>`;
+  }
+  const call = figure.calls(defaults(lab))[0];
+  return `<img src="${escape(callTarget(call, "png"))}" alt="${escape(text.still ?? text.title)}">`;
+}
+
+function figureHtml(name, lab, words) {
+  const text = words.labs[lab.name].figures[name];
+  const figure = lab.figures[name];
+  if (!figure || !text) {
+    throw new Error(`lab ${lab.name}: no figure or no words "${name}"`);
+  }
+  return `<figure id="${name}" data-figure="${name}" aria-labelledby="${name}-name"><p class="name" id="${name}-name">${escape(text.title)}</p>
+<div class="stage">${still(figure, lab, text)}</div>
+<figcaption>${prose(text.caption, lab, words)}</figcaption><p class="text"></p></figure>`;
+}
+
+function predictHtml(name, lab, words) {
+  const text = words.labs[lab.name].predict[name];
+  return `<details class="predict" data-predict="${name}"><summary>${escape(text.question)}</summary>
+<p>${escape(text.options[text.answer])}. ${escape(text.why)}</p></details>`;
+}
+
+const fieldOf = (lab, name) => {
+  const field = lab.fields.find((row) => row.name === name);
+  if (!field) {
+    throw new Error(`lab ${lab.name}: no field "${name}"`);
+  }
+  return field;
+};
+
+const numberHtml = (name, lab) =>
+  `<span class="number" data-field="${name}">${escape(fieldText({ ...fieldOf(lab, name), kind: "number" }, fieldOf(lab, name).def))}</span>`;
+
+function controlsHtml(names, lab) {
+  names.split(" ").forEach((name) => fieldOf(lab, name));
+  return `<div class="controls" data-fields="${names}"></div>`;
+}
+
+/** [[figure waves]], [[predict low]], [[controls d_model base]], [[number d_model]], $tex$, $$tex$$. */
+function prose(text, lab, words) {
+  const pieces = { figure: figureHtml, predict: predictHtml, number: numberHtml, controls: controlsHtml };
+  return text
+    .replace(/\$\$([^$]+)\$\$/g, (_, tex) => equation(tex, words))
+    .replace(/\$([^$]+)\$/g, (_, tex) => maths(tex, false))
+    .replace(/\[\[(\w+) ([^\]]+)\]\]/g, (_, kind, name) => pieces[kind](name, lab, words));
+}
+
+// ---- Pages -------------------------------------------------------------------------------------------------------
+
+const root = (language) => (language === "en" ? "/" : `/${language}/`);
+const labPath = (language, name) => `${root(language)}labs/${name}`;
+
+const navigation = (language, words, current) => `<nav aria-label="${escape(words.page.labs)}"><ol start="0">${labs
+  .map(({ name }) => `<li><a href="${labPath(language, name)}"${name === current ? ' aria-current="page"' : ""}>${escape(words.labs[name].short)}</a></li>`)
+  .join("")}</ol></nav>`;
+
+const next = (language, words, name) => {
+  const at = labs.findIndex((lab) => lab.name === name);
+  const link = (lab, text) => (lab ? `<a href="${labPath(language, lab.name)}">${escape(text)}: ${escape(words.labs[lab.name].title)}</a>` : "");
+  return `<p class="next">${link(labs[at - 1], words.page.before)} ${link(labs[at + 1], words.page.after)}</p>`;
+};
+
+function page(language, words, files, { title, body, name, script, data }) {
+  return `<!doctype html>
+<html lang="${language}">
+<head>
+<meta charset="utf-8">
+<title>${escape(title)} \u2013 posenc</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="description" content="${escape(words.page.about)}">
+<link rel="icon" href="${files["style/icon.svg"]}">
+<link rel="stylesheet" href="${files["style/page.css"]}">
+<script src="${files["page/theme.js"]}"></script>
+${script ? `<script type="module" src="${script}"></script>` : ""}
+</head>
+<body>
+<a class="skip" href="#main">${escape(words.page.skip)}</a>
+<header><a class="home" href="${root(language)}">posenc</a>${navigation(language, words, name)}<button type="button" id="theme">${escape(words.page.theme)}</button></header>
+<main id="main">
+<p id="notes" role="status" hidden></p>
+${body}
+</main>
+<footer><p>${words.page.footer}</p></footer>
+<div id="live" class="spoken" aria-live="polite"></div>
+${data ? `<script type="application/json" id="words">${JSON.stringify(data).replaceAll("<", "\\u003c")}</script>` : ""}
+</body>
+</html>
+`;
+}
+
+function labPage(language, words, files, lab) {
+  const text = words.labs[lab.name];
+  const { prose: article, ...live } = text;
+  const body = `<article><h1>${escape(text.title)}</h1>\n${prose(article, lab, words)}\n${next(language, words, lab.name)}</article>`;
+  const data = { page: words.page, lab: live };
+  return page(language, words, files, { title: text.title, body, name: lab.name, script: files[`labs/${lab.name}.js`], data });
+}
+
+function indexPage(language, words, files) {
+  const items = labs.map(({ name }) => {
+    const text = words.labs[name];
+    return `<li><h2><a href="${labPath(language, name)}">${escape(text.title)}</a></h2><p>${escape(text.lead)}</p></li>`;
+  });
+  const body = `<article><h1>${escape(words.page.title)}</h1>${words.page.welcome}<ol class="contents" start="0">${items.join("\n")}</ol></article>`;
+  return page(language, words, files, { title: words.page.title, body });
+}
+
+// ---- Files -------------------------------------------------------------------------------------------------------
+
+/** Where a lab begins: "lab:waves" is a file of three lines that need not exist. */
+const entries = {
+  name: "entries",
+  setup(build) {
+    build.onResolve({ filter: /^lab:/ }, ({ path }) => ({ path: path.slice(4), namespace: "lab" }));
+    build.onLoad({ filter: /.*/, namespace: "lab" }, ({ path }) => ({
+      contents: `import { lab } from "./labs/${path}.js";\nimport { start } from "./page/start.js";\nstart(lab);\n`,
+      resolveDir: here,
+    }));
+  },
+};
+
+/** One script a lab, with what they share split off: {source: address}. */
+async function scripts(out) {
+  const { metafile } = await esbuild.build({
+    absWorkingDir: here,
+    entryPoints: Object.fromEntries(labs.map(({ name }) => [name, `lab:${name}`])),
+    outdir: join(out, "assets"),
+    bundle: true, splitting: true, format: "esm", target: "es2022", minify: true, legalComments: "none",
+    entryNames: "[name]-[hash]", chunkNames: "part-[hash]",
+    metafile: true, plugins: [entries],
+  });
+  const made = Object.entries(metafile.outputs).filter(([, file]) => file.entryPoint);
+  return Object.fromEntries(
+    made.map(([path, file]) => [`labs/${file.entryPoint.slice(4)}.js`, `/assets/${basename(path)}`]),
+  );
+}
+
+/** A file as it is, or as esbuild makes it smaller, under a name that its bytes decide. */
+function asset(out, source) {
+  let bytes = readFileSync(join(here, source));
+  const ending = source.split(".").pop();
+  if (ending !== "svg") {
+    bytes = Buffer.from(esbuild.transformSync(bytes.toString(), { loader: ending, minify: true, target: "es2022" }).code);
+  }
+  const hash = createHash("sha256").update(bytes).digest("hex").slice(0, 8);
+  const name = `${basename(source, `.${ending}`)}-${hash}.${ending}`;
+  writeFileSync(join(out, "assets", name), bytes);
+  return `/assets/${name}`;
+}
+
+const out = process.argv[2] && resolve(process.argv[2]);
+if (!out) {
+  console.error("build: node build.mjs OUT");
+  process.exit(2);
+}
+rmSync(out, { recursive: true, force: true });
+mkdirSync(join(out, "assets"), { recursive: true });
+const files = await scripts(out);
+for (const source of ["style/page.css", "style/icon.svg", "page/theme.js"]) {
+  files[source] = asset(out, source);
+}
+for (const language of languages) {
+  const { words } = await import(`./words/${language}.js`);
+  const folder = join(out, root(language).slice(1));
+  mkdirSync(join(folder, "labs"), { recursive: true });
+  writeFileSync(join(folder, "index.html"), indexPage(language, words, files));
+  for (const lab of labs) {
+    writeFileSync(join(folder, "labs", `${lab.name}.html`), labPage(language, words, files, lab));
+  }
+}

@@ -1,0 +1,137 @@
+// Lines and points over one axis, in SVG: marks can be found, styled and highlighted like any other text.
+//
+//     data { x: {title, min, max, log}, y: {title, min, max, log}, lines: [{name, symbol, x, y, dots, dash}], at, xName(x) }
+//
+// lines: at most eight; `dots` marks each point, `dash` 1..3 tells lines apart without colour; at: the x that is chosen.
+
+import { html, render, svg } from "lit-html";
+import { say, shown, words } from "../page/words.js";
+
+const LEFT = 52;
+const BOTTOM = 36;
+const TOP = 10;
+const HEIGHT = 280;
+
+const along = (axis, size) => {
+  const go = axis.log ? Math.log10 : (v) => v;
+  const low = go(axis.min);
+  const high = go(axis.max);
+  return (v) => ((go(v) - low) / (high - low || 1)) * size;
+};
+
+/** Round numbers that divide an axis into some `n` pieces; powers of ten of a logarithmic one. */
+function ticks(axis, n) {
+  if (axis.log) {
+    const first = Math.ceil(Math.log10(axis.min) - 1e-9);
+    const last = Math.floor(Math.log10(axis.max) + 1e-9);
+    const step = Math.max(1, Math.ceil((last - first) / n));
+    return Array.from({ length: Math.floor((last - first) / step) + 1 }, (_, i) => 10 ** (first + i * step));
+  }
+  const rough = (axis.max - axis.min) / n;
+  const unit = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((k) => k * unit).find((s) => s >= rough * 0.999);
+  const first = Math.ceil(axis.min / step - 1e-9);
+  return Array.from({ length: Math.floor(axis.max / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
+}
+
+const path = (line, X, Y) =>
+  Array.from(line.y, (y, i) => `${i ? "L" : "M"}${X(line.x[i]).toFixed(2)} ${Y(y).toFixed(2)}`).join("");
+
+const shape = (line, k, X, Y) => svg`<g class=${`line line-${k % 8} ${line.symbol ? `sym-${line.symbol}` : ""}`}>
+  ${line.bare ? "" : svg`<path d=${path(line, X, Y)} class=${`dash-${line.dash ?? 0}`} />`}
+  ${line.dots ? Array.from(line.y, (y, i) => svg`<circle cx=${X(line.x[i])} cy=${Y(y)} r="3" />`) : ""}</g>`;
+
+/** Of a line the point next to x. */
+function nearest(line, x) {
+  let best = 0;
+  for (let i = 1; i < line.x.length; i++) {
+    if (Math.abs(line.x[i] - x) < Math.abs(line.x[best] - x)) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+const atText = (data) =>
+  data.at === undefined || !data.lines.length ? "" :
+  say(words.page.point, {
+    x: data.x.title, at: data.xName?.(data.at) ?? shown(data.at),
+    values: data.lines.map((line) => `${line.name} ${shown(line.y[nearest(line, data.at)])}`).join("; "),
+  });
+
+/** The x values that can be chosen: those of the first line with points, or of the first. */
+const stops = (data) => (data.lines.find((line) => line.dots) ?? data.lines[0])?.x ?? [];
+
+function step(event, data) {
+  const all = stops(data);
+  const now = data.at === undefined ? 0 : nearest({ x: all }, data.at);
+  const by = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10, Home: -all.length, End: all.length }[event.key];
+  return by && all[Math.min(all.length - 1, Math.max(0, now + by * (event.shiftKey ? 10 : 1)))];
+}
+
+function listen(plate, figure) {
+  const choose = (x) => {
+    figure.page.set(figure.spec.probe(x, figure.page.state.value));
+    figure.page.probe(atText(figure.data));
+  };
+  const point = (event) => {
+    const box = plate.getBoundingClientRect();
+    const share = (event.clientX - box.left - LEFT) / (box.width - LEFT - 8);
+    const { min, max, log } = figure.data.x;
+    const x = log ? min * (max / min) ** share : min + (max - min) * share;
+    const all = stops(figure.data);
+    choose(all[nearest({ x: all }, x)]);
+  };
+  plate.addEventListener("keydown", (event) => {
+    const x = figure.spec.probe && step(event, figure.data);
+    if (x !== undefined) {
+      event.preventDefault();
+      choose(x);
+    }
+  });
+  plate.addEventListener("pointerdown", (event) => figure.spec.probe && point(event));
+  plate.addEventListener("pointermove", (event) => event.buttons && figure.spec.probe && point(event));
+}
+
+function draw(stage, data, figure) {
+  const width = Math.max(200, stage.clientWidth);
+  const right = width - LEFT - 8;
+  const x = along(data.x, right);
+  const y = along(data.y, HEIGHT - TOP - BOTTOM);
+  const X = (v) => LEFT + x(v);
+  const Y = (v) => HEIGHT - BOTTOM - y(v);
+  render(
+    html`<ul class="legend">${data.lines.map((line, k) => html`<li class=${`line-${k % 8} ${line.symbol ? `sym-${line.symbol}` : ""}`}>
+        <svg width="28" height="10" aria-hidden="true">${svg`<path class=${`dash-${line.dash ?? 0}`} d="M0 5H28" />`}</svg>${line.name}</li>`)}</ul>
+      <div class="plate chart" tabindex="0" role="application" aria-roledescription=${words.page.chart}
+        aria-label=${`${data.title}. ${atText(data)}`}>
+      <svg viewBox=${`0 0 ${width} ${HEIGHT}`} width=${width} height=${HEIGHT} aria-hidden="true">
+        ${ticks(data.y, 5).map((v) => svg`<line class="rule" x1=${LEFT} x2=${LEFT + right} y1=${Y(v)} y2=${Y(v)} />
+          <text class="tick" x=${LEFT - 6} y=${Y(v) + 4} text-anchor="end">${shown(Number(v.toPrecision(12)))}</text>`)}
+        ${ticks(data.x, Math.max(2, Math.floor(right / 90))).map((v) => svg`<text class="tick" x=${X(v)} y=${HEIGHT - BOTTOM + 16} text-anchor="middle">${data.xName?.(v) ?? shown(Number(v.toPrecision(12)))}</text>`)}
+        <text class="title" x=${LEFT + right / 2} y=${HEIGHT - 4} text-anchor="middle">${data.x.title}</text>
+        ${data.at !== undefined ? svg`<line class="probe" x1=${X(data.at)} x2=${X(data.at)} y1=${TOP} y2=${HEIGHT - BOTTOM} />` : ""}
+        ${data.lines.map((line, k) => shape(line, k, X, Y))}
+      </svg></div>
+      <p class="axis">\u2191 ${data.y.title}</p>
+      <p class="small">${atText(data)}</p>`,
+    stage,
+  );
+  const plate = stage.querySelector(".plate");
+  if (!plate.listening) {
+    plate.listening = true;
+    listen(plate, figure);
+  }
+}
+
+/** A row for each x that any line has. */
+function table(data) {
+  const all = [...new Set(data.lines.flatMap((line) => Array.from(line.x)))].sort((a, b) => a - b);
+  const columns = data.lines.map((line) => new Map(Array.from(line.x, (x, i) => [x, line.y[i]])));
+  return {
+    head: [data.x.title, ...data.lines.map((line) => line.name)],
+    rows: all.map((x) => [data.xName?.(x) ?? String(x), ...columns.map((column) => column.get(x) ?? "")]),
+  };
+}
+
+export const chart = { draw, table, cell: shown };

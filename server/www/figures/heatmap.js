@@ -1,0 +1,154 @@
+// A matrix as colours: rows down, columns across, one cell a number, never fewer pixels than numbers. What is wider or
+// longer than the room is shown in part, around the cell that is chosen, and the figure says so.
+//
+//     data { rows, columns, values, domain, row, column, rowName(i), columnName(j), at: {row, column}, symbols }
+//
+// values [rows * columns]; domain d: colours go from -d to d; row, column: titles of the axes; at: the chosen cell.
+
+import { html, render } from "lit-html";
+import { colourIndex, pixels } from "../page/colour.js";
+import { say, shown, words } from "../page/words.js";
+
+const palettes = { light: pixels("light"), dark: pixels("dark") };
+const HEIGHT = 512; // at most, in pixels of the page
+
+/** The part of 0..all that is shown: `room` of them, with `at` in it. */
+const part = (all, room, at) => {
+  const n = Math.min(all, room);
+  return { from: Math.min(all - n, Math.max(0, at - Math.floor(n / 2))), n };
+};
+
+const rowName = (data, i) => data.rowName?.(i) ?? String(i);
+const columnName = (data, j) => data.columnName?.(j) ?? String(j);
+
+function layout(stage, data) {
+  const width = Math.max(64, stage.clientWidth - 64);
+  const rows = part(data.rows, HEIGHT, data.at?.row ?? 0);
+  const columns = part(data.columns, width, data.at?.column ?? 0);
+  const cell = Math.max(1, Math.floor(Math.min(width / columns.n, HEIGHT / rows.n, data.cell ?? 32)));
+  return { rows, columns, cell };
+}
+
+function paint(canvas, data, view, theme) {
+  const colours = palettes[theme];
+  canvas.width = view.columns.n;
+  canvas.height = view.rows.n;
+  const pen = canvas.getContext("2d", { alpha: false });
+  const image = pen.createImageData(view.columns.n, view.rows.n);
+  const out = new Uint32Array(image.data.buffer);
+  for (let i = 0, k = 0; i < view.rows.n; i++) {
+    const start = (view.rows.from + i) * data.columns + view.columns.from;
+    for (let j = 0; j < view.columns.n; j++) {
+      out[k++] = colours[colourIndex(data.values[start + j], data.domain)];
+    }
+  }
+  pen.putImageData(image, 0, 0);
+}
+
+/** What is under the probe, in words. */
+const cellText = (data, { row, column }) =>
+  say(words.page.cell, {
+    row: data.row, column: data.column, i: rowName(data, row), j: columnName(data, column),
+    value: shown(data.values[row * data.columns + column]),
+  });
+
+const STEPS = {
+  ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-10, 0], PageDown: [10, 0],
+};
+
+function moved(event, data) {
+  const at = data.at ?? { row: 0, column: 0 };
+  const by = event.shiftKey ? 10 : 1;
+  const step = STEPS[event.key];
+  if (event.key === "Home" || event.key === "End") {
+    return { row: at.row, column: event.key === "Home" ? 0 : data.columns - 1 };
+  }
+  return (
+    step && {
+      row: Math.min(data.rows - 1, Math.max(0, at.row + step[0] * by)),
+      column: Math.min(data.columns - 1, Math.max(0, at.column + step[1] * by)),
+    }
+  );
+}
+
+function listen(plate, figure) {
+  const choose = (at) => {
+    figure.page.set(figure.spec.probe(at, figure.page.state.value));
+    figure.page.probe(cellText(figure.data, at));
+  };
+  const point = (event) => {
+    const box = plate.querySelector("canvas").getBoundingClientRect();
+    const { rows, columns, cell } = figure.view;
+    choose({
+      row: rows.from + Math.min(rows.n - 1, Math.max(0, Math.floor((event.clientY - box.top) / cell))),
+      column: columns.from + Math.min(columns.n - 1, Math.max(0, Math.floor((event.clientX - box.left) / cell))),
+    });
+  };
+  plate.addEventListener("keydown", (event) => {
+    const at = moved(event, figure.data);
+    if (at && figure.spec.probe) {
+      event.preventDefault();
+      choose(at);
+    }
+  });
+  plate.addEventListener("pointerdown", (event) => {
+    if (figure.spec.probe) {
+      plate.setPointerCapture(event.pointerId);
+      point(event);
+    }
+  });
+  plate.addEventListener("pointermove", (event) => event.buttons && figure.spec.probe && point(event));
+}
+
+/** The colours and what they stand for. */
+function bar(canvas, theme) {
+  canvas.width = 256;
+  canvas.height = 1;
+  const pen = canvas.getContext("2d", { alpha: false });
+  const image = pen.createImageData(256, 1);
+  new Uint32Array(image.data.buffer).set(palettes[theme]);
+  pen.putImageData(image, 0, 0);
+}
+
+const place = (left, top, width, height) => `left:${left}px;top:${top}px;width:${width}px;height:${height}px`;
+
+function draw(stage, data, figure) {
+  const view = layout(stage, data);
+  const { rows, columns, cell } = view;
+  const theme = figure.page.theme.value;
+  figure.view = view;
+  const cut = rows.n < data.rows || columns.n < data.columns;
+  const at = data.at && figure.spec.probe ? data.at : null;
+  render(
+    html`<div class="heatmap">
+      <p class="axis">${data.column} \u2192 <span class="small">${columnName(data, columns.from)} \u2026 ${columnName(data, columns.from + columns.n - 1)}</span></p>
+      <div class="plate" tabindex="0" role="application" aria-roledescription=${words.page.heatmap}
+          aria-label=${`${data.title}. ${at ? cellText(data, at) : ""}`}
+          .style=${`width:${columns.n * cell}px;height:${rows.n * cell}px`}>
+        <canvas aria-hidden="true"></canvas>
+        ${at ? html`<div class="cross ${data.symbols?.row ? `sym-${data.symbols.row}` : ""}" .style=${place(0, (at.row - rows.from) * cell, columns.n * cell, cell)}></div>
+          <div class="cross ${data.symbols?.column ? `sym-${data.symbols.column}` : ""}" .style=${place((at.column - columns.from) * cell, 0, cell, rows.n * cell)}></div>` : ""}
+      </div>
+      <p class="axis">${data.row} \u2193 <span class="small">${rowName(data, rows.from)} \u2026 ${rowName(data, rows.from + rows.n - 1)}</span></p>
+      <p class="bar"><span>${shown(-data.domain)}</span><canvas aria-hidden="true" class="colours"></canvas><span>${shown(data.domain)}</span></p>
+      <p class="small">${at ? cellText(data, at) : ""} ${cut ? say(words.page.window, { rows: rows.n, columns: columns.n, allRows: data.rows, allColumns: data.columns }) : ""}</p>
+    </div>`,
+    stage,
+  );
+  const plate = stage.querySelector(".plate");
+  paint(plate.querySelector("canvas"), data, view, theme);
+  bar(stage.querySelector(".colours"), theme);
+  if (!plate.listening) {
+    plate.listening = true;
+    listen(plate, figure);
+  }
+}
+
+const table = (data) => ({
+  head: [`${data.row} \u2193 ${data.column} \u2192`, ...Array.from({ length: data.columns }, (_, j) => columnName(data, j))],
+  rows: Array.from({ length: data.rows }, (_, i) => [
+    rowName(data, i), ...data.values.slice(i * data.columns, (i + 1) * data.columns),
+  ]),
+});
+
+export const heatmap = { draw, table, cell: shown };

@@ -1,0 +1,91 @@
+// Sliders, choices and switches of a lab's fields, and numbers in prose that can be changed where they stand.
+
+import { effect } from "@preact/signals-core";
+import { html, render } from "lit-html";
+import { fieldText } from "./fields.js";
+import { words } from "./words.js";
+
+const fieldOf = (page, name) => page.lab.fields.find((field) => field.name === name);
+const labelOf = (field) => words.lab.fields[field.name]?.label ?? field.name;
+const symbolClass = (field) => (field.symbol ? `sym-${field.symbol}` : "");
+
+const range = (field, value, page, id) => html`
+  <input type="range" id=${id} min=${field.scale ? 0 : field.min} max=${field.scale ? 1000 : field.max}
+    step=${field.scale ? 1 : field.step ?? 1} .value=${String(field.scale ? scaleTo(field, value) : value)}
+    aria-valuetext=${fieldText({ ...field, kind: "number" }, value)}
+    @input=${(event) => page.set({ [field.name]: field.scale ? scaleFrom(field, event.target.value) : Number(event.target.value) })}>
+  <input type="number" aria-label=${labelOf(field)} min=${field.min} max=${field.max} step=${field.step ?? "any"}
+    .value=${String(value)} @change=${(event) => page.set({ [field.name]: Number(event.target.value) })}>`;
+
+// scale: "log": the slider's way is the logarithm's
+const scaleTo = (field, value) => Math.round((1000 * Math.log(value / field.min)) / Math.log(field.max / field.min));
+const scaleFrom = (field, at) => {
+  const value = field.min * (field.max / field.min) ** (Number(at) / 1000);
+  return field.kind === "number" ? Number(value.toPrecision(3)) : Math.round(value);
+};
+
+const choice = (field, value, page, id) => html`
+  <select id=${id} @change=${(event) => page.set({ [field.name]: event.target.value })}>
+    ${field.choices.map((name) => html`<option value=${name} ?selected=${name === value}>${words.lab.fields[field.name]?.choices?.[name] ?? name}</option>`)}
+  </select>`;
+
+const flag = (field, value, page, id) => html`
+  <input type="checkbox" id=${id} .checked=${value} @change=${(event) => page.set({ [field.name]: event.target.checked })}>`;
+
+const list = (field, value, page, id) => html`
+  <input type="text" id=${id} .value=${value.join(" ")} maxlength="200" autocomplete="off" spellcheck="false"
+    @change=${(event) => page.set({ [field.name]: event.target.value.split(/[\s,]+/).filter(Boolean) })}>`;
+
+const kinds = { integer: range, number: range, count: range, choice, flag, words: list };
+
+const control = (field, value, page, id) => html`
+  <div class="control ${symbolClass(field)}">
+    <label for=${id}>${labelOf(field)}</label>${kinds[field.kind](field, value, page, id)}
+  </div>`;
+
+/** <div class="controls" data-fields="d_model base">: a control of each. */
+export function controlsMount(host, page) {
+  const fields = host.dataset.fields.split(" ").map((name) => fieldOf(page, name));
+  const prefix = `c${[...document.querySelectorAll(".controls")].indexOf(host)}`;
+  effect(() => {
+    const state = page.state.value;
+    render(
+      fields.map((field, i) => control(field, state[field.name], page, `${prefix}-${i}`)),
+      host,
+    );
+  });
+}
+
+/** <span class="number" data-field="d_model">: a number in a sentence, changed by arrow keys or by dragging. */
+export function numberMount(host, page) {
+  const field = fieldOf(page, host.dataset.field);
+  const step = field.step ?? 1;
+  const add = (n) => page.set({ [field.name]: page.state.value[field.name] + n * step });
+  host.textContent = "";
+  host.tabIndex = 0;
+  host.setAttribute("role", "spinbutton");
+  host.setAttribute("aria-label", labelOf(field));
+  host.setAttribute("aria-valuemin", field.min);
+  host.setAttribute("aria-valuemax", field.max);
+  host.classList.add(...[symbolClass(field)].filter(Boolean));
+  const keys = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
+  host.addEventListener("keydown", (event) => {
+    if (event.key in keys) {
+      event.preventDefault();
+      add(keys[event.key]);
+    }
+  });
+  host.addEventListener("pointerdown", (event) => {
+    const from = event.clientX;
+    const first = page.state.value[field.name];
+    host.setPointerCapture(event.pointerId);
+    const move = (at) => page.set({ [field.name]: first + Math.round((at.clientX - from) / 4) * step });
+    host.addEventListener("pointermove", move);
+    host.addEventListener("lostpointercapture", () => host.removeEventListener("pointermove", move), { once: true });
+  });
+  effect(() => {
+    const value = page.state.value[field.name];
+    host.textContent = String(value);
+    host.setAttribute("aria-valuenow", value);
+  });
+}

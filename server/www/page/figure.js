@@ -1,0 +1,111 @@
+// A figure: calls of the service that follow from the page's state, a kind of drawing, and beneath it the call that
+// drew it, the same as a table, in words, and as files.
+//
+// A lab says of a figure { kind, calls(s), data(replies, s), facts(data, s), probe(at, s), torch(s) }: which calls a
+// state takes, what to draw of their replies (figures/KIND.js says in which form), what of it the words speak of, and
+// which values follow from a cell or point that is chosen.
+
+import { effect } from "@preact/signals-core";
+import { html, render } from "lit-html";
+import { chart } from "../figures/chart.js";
+import { circles } from "../figures/circles.js";
+import { grid } from "../figures/grid.js";
+import { heatmap } from "../figures/heatmap.js";
+import { tokens } from "../figures/tokens.js";
+import { callMount } from "./call.js";
+import { saveCsv, saveNpy, savePng } from "./save.js";
+import { Newest } from "./service.js";
+import { say, words } from "./words.js";
+
+const kinds = { heatmap, chart, circles, grid, tokens };
+
+export function figureMount(host, page) {
+  const name = host.dataset.figure;
+  const figure = { host, page, name, spec: page.lab.figures[name], words: words.lab.figures[name] };
+  figure.kind = kinds[figure.spec.kind];
+  figure.stage = host.querySelector(".stage");
+  figure.stage.textContent = "";
+  figure.below = host.appendChild(document.createElement("div"));
+  figure.below.className = "below";
+  toolsMount(figure);
+  const newest = new Newest();
+  effect(() => {
+    const state = page.state.value;
+    page.theme.value; // colours are drawn anew
+    const calls = figure.spec.calls(state);
+    host.setAttribute("aria-busy", "true");
+    newest.ask(calls, (replies) => figureDraw(figure, state, calls, replies), (error) => figureFail(figure, error));
+  });
+}
+
+function figureDraw(figure, state, calls, replies) {
+  const { host, kind, spec, stage } = figure;
+  figure.calls = calls;
+  figure.replies = replies;
+  figure.state = state;
+  figure.data = { title: figure.words.title, ...figure.words.axes, ...spec.data(replies, state, figure.words) };
+  if (stage.querySelector(".failed")) {
+    stage.textContent = "";
+  }
+  kind.draw(stage, figure.data, figure);
+  const text = say(figure.words.text, { ...state, ...spec.facts?.(figure.data, state, replies) });
+  host.querySelector(".text").textContent = text;
+  host.removeAttribute("aria-busy");
+  figure.show();
+}
+
+function figureFail(figure, error) {
+  figure.stage.replaceChildren(
+    Object.assign(document.createElement("p"), {
+      className: "failed",
+      textContent: say(words.page.failed, { why: error.field ? `${error.field}: ${error.message}` : error.message }),
+    }),
+  );
+  figure.host.removeAttribute("aria-busy");
+}
+
+// ---- Beneath it --------------------------------------------------------------------------------------------------
+
+function toolsMount(figure) {
+  let open = null;
+  const toggle = (what) => {
+    open = open === what ? null : what;
+    figure.show();
+  };
+  const button = (what, text) => html`<button type="button" aria-expanded=${open === what ? "true" : "false"}
+    @click=${() => toggle(what)}>${text}</button>`;
+  figure.show = () => {
+    render(
+      html`<div class="tools" role="group" aria-label=${say(words.page.tools, { title: figure.words.title })}>
+          ${button("call", words.page.call)} ${button("table", words.page.table)}
+          <button type="button" @click=${() => saveNpy(figure)}>.npy</button>
+          <button type="button" @click=${() => saveCsv(figure)}>CSV</button>
+          <button type="button" @click=${() => savePng(figure)}>PNG</button>
+        </div>
+        <div class="drawer" ?hidden=${open !== "call"}></div>
+        <div class="drawer table" ?hidden=${open !== "table"} tabindex="0" role="region"
+          aria-label=${say(words.page.tableOf, { title: figure.words.title })}>${open === "table" && figure.data ? tableOf(figure) : ""}</div>`,
+      figure.below,
+    );
+    const [drawer] = figure.below.querySelectorAll(".drawer");
+    if (open === "call" && figure.calls) {
+      callMount(drawer, figure);
+    }
+  };
+  figure.show();
+}
+
+const SHOWN = 64; // rows and columns of a table, which is for reading: files have all
+
+function tableOf(figure) {
+  const { head, rows } = figure.kind.table(figure.data);
+  const cut = rows.length > SHOWN || head.length > SHOWN + 1;
+  return html`<table>
+      <caption>${figure.words.title}${cut ? ` (${say(words.page.cut, { n: SHOWN })})` : ""}</caption>
+      <thead><tr>${head.slice(0, SHOWN + 1).map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+      <tbody>${rows.slice(0, SHOWN).map(
+        (row) => html`<tr>${row.slice(0, SHOWN + 1).map((cell, j) =>
+          j ? html`<td>${figure.kind.cell(cell)}</td>` : html`<th scope="row">${cell}</th>`)}</tr>`,
+      )}</tbody>
+    </table>`;
+}

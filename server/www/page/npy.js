@@ -1,0 +1,18 @@
+// Reads npy files, and writes them: magic, version, a header that is a Python dict, then the numbers.
+
+const KINDS = { "<f4": Float32Array, "<f8": Float64Array, "<i8": BigInt64Array, "<i4": Int32Array };
+
+/** { shape, data } of a little-endian file in C order. */
+export function npyRead(bytes) {
+  const view = new DataView(bytes);
+  const wide = view.getUint8(6) > 1;
+  const start = wide ? 12 : 10;
+  const length = wide ? view.getUint32(8, true) : view.getUint16(8, true);
+  const header = new TextDecoder().decode(new Uint8Array(bytes, start, length));
+  const kind = KINDS[/'descr': '([^']*)'/.exec(header)?.[1]];
+  const shape = /'shape': \(([^)]*)\)/.exec(header)?.[1].split(",").filter((n) => n.trim()).map(Number);
+  if (!kind || !shape) {
+    throw new Error(`npy: cannot read ${header.trim()}`);
+  }
+  return { shape, data: new kind(bytes.slice(start + length)) };
+}

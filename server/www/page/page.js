@@ -1,0 +1,83 @@
+// The state of a page: the values of its lab's fields, kept in the address so that every picture has a link.
+
+import { effect, signal } from "@preact/signals-core";
+import { fieldsQuery, fieldsRead, fieldValue } from "./fields.js";
+import { say, words } from "./words.js";
+
+/** { lab, state, theme, set, link } of a lab whose page this is. */
+export function pageOpen(lab) {
+  const { values, notes } = fieldsRead(lab.fields, location.search);
+  const page = { lab, state: signal(values), theme: signal(themeNow()), notes: signal(notes.map(noteText)) };
+  page.set = (changes) => pageSet(page, changes);
+  page.link = () => `${location.origin}${location.pathname}?${fieldsQuery(lab.fields, page.state.value)}`;
+  page.probe = (text) => tell(text);
+  watchAddress(page);
+  return page;
+}
+
+const noteText = ({ name, got, used }) =>
+  used === undefined ? say(words.page.unknown, { name }) : say(words.page.changed, { name, got, used });
+
+/** Values that rows do not allow become the nearest that they do. */
+function pageSet(page, changes) {
+  const values = { ...page.state.value };
+  for (const [name, value] of Object.entries(changes)) {
+    const field = page.lab.fields.find((row) => row.name === name);
+    values[name] = fieldValue(field, value);
+  }
+  page.state.value = page.lab.settle ? { ...values, ...page.lab.settle(values) } : values;
+}
+
+/** The address follows the state, a little behind: browsers refuse hundreds of changes a second. */
+function watchAddress(page) {
+  let waiting = 0;
+  let first = true;
+  effect(() => {
+    const query = fieldsQuery(page.lab.fields, page.state.value);
+    clearTimeout(waiting);
+    if (first) {
+      first = false;
+      return;
+    }
+    waiting = setTimeout(() => history.replaceState(null, "", `?${query}`), 150);
+  });
+  addEventListener("popstate", () => {
+    page.state.value = fieldsRead(page.lab.fields, location.search).values;
+  });
+}
+
+// ---- Light and dark ----------------------------------------------------------------------------------------------
+
+const dark = typeof matchMedia === "undefined" ? null : matchMedia("(prefers-color-scheme: dark)");
+
+const themeNow = () => document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light");
+
+/** The button that changes it, and the system's own changes. */
+export function themeWatch(page, button) {
+  const show = () => {
+    page.theme.value = themeNow();
+  };
+  button.addEventListener("click", () => {
+    const next = themeNow() === "dark" ? "light" : "dark";
+    document.documentElement.dataset.theme = next;
+    try {
+      localStorage.setItem("theme", next);
+    } catch {
+      // a browser that keeps nothing: the choice lasts as long as the page
+    }
+    show();
+  });
+  dark.addEventListener("change", show);
+}
+
+// ---- What is said aloud ------------------------------------------------------------------------------------------
+
+let spoken = 0;
+
+/** To the page's live region, once the reader has come to rest. */
+export function tell(text) {
+  clearTimeout(spoken);
+  spoken = setTimeout(() => {
+    document.getElementById("live").textContent = text;
+  }, 250);
+}

@@ -1,0 +1,75 @@
+// Files of what a figure shows: the reply's own bytes as npy, all numbers drawn as CSV, and the drawing as PNG.
+
+import { callTarget } from "./service.js";
+
+function save(bytes, name, type) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([bytes], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+const nameOf = (figure, ending) => `posenc-${figure.page.lab.name}-${figure.name}.${ending}`;
+
+/** The first call's tensor; where its reply is JSON, which has no npy of its own, the drawing's numbers. */
+export function saveNpy(figure) {
+  const bytes = figure.replies?.[0]?.bytes ?? npyOf(figure);
+  save(bytes, nameOf(figure, "npy"), "application/x-npy");
+}
+
+/** The table's numbers [rows, columns] as float64. */
+function npyOf(figure) {
+  const rows = figure.kind.table(figure.data).rows.map((row) => row.slice(1).map(Number));
+  const dict = `{'descr': '<f8', 'fortran_order': False, 'shape': (${rows.length}, ${rows[0]?.length ?? 0}), }`;
+  const header = `${dict.padEnd(Math.ceil((dict.length + 11) / 64) * 64 - 11)}\n`;
+  const start = new Uint8Array([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, header.length & 255, header.length >> 8]);
+  return new Blob([start, header, Float64Array.from(rows.flat())]);
+}
+
+const quoted = (cell) => (/[",\n]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell));
+
+export function saveCsv(figure) {
+  const { head, rows } = figure.kind.table(figure.data);
+  const text = [head, ...rows].map((row) => row.map(quoted).join(",")).join("\n");
+  save(`${text}\n`, nameOf(figure, "csv"), "text/csv");
+}
+
+/** By the service where it draws the same, else what the page drew. */
+export async function savePng(figure) {
+  if (figure.spec.still && !figure.calls[0].body) {
+    const query = { ...figure.calls[0].query, "png.theme": figure.page.theme.value };
+    const reply = await fetch(callTarget({ ...figure.calls[0], query }, "png"));
+    save(await reply.blob(), nameOf(figure, "png"), "image/png");
+    return;
+  }
+  const canvas = figure.stage.querySelector("canvas") ?? (await drawn(figure.stage.querySelector("svg")));
+  canvas.toBlob((blob) => save(blob, nameOf(figure, "png"), "image/png"));
+}
+
+const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "text-anchor", "opacity"];
+
+/** An SVG as a canvas, with the styles that it has on the page. */
+async function drawn(svg) {
+  const copy = svg.cloneNode(true);
+  const from = svg.querySelectorAll("*");
+  copy.querySelectorAll("*").forEach((element, i) => {
+    const style = getComputedStyle(from[i]);
+    for (const name of STYLES) {
+      element.setAttribute(name, style.getPropertyValue(name));
+    }
+  });
+  const { width, height } = svg.getBoundingClientRect();
+  copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+  const url = URL.createObjectURL(new Blob([new XMLSerializer().serializeToString(copy)], { type: "image/svg+xml" }));
+  const image = new Image(width, height);
+  image.src = url;
+  await image.decode();
+  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
+  const pen = canvas.getContext("2d");
+  pen.fillStyle = getComputedStyle(document.body).backgroundColor;
+  pen.fillRect(0, 0, canvas.width, canvas.height);
+  pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+  URL.revokeObjectURL(url);
+  return canvas;
+}

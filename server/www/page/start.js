@@ -1,0 +1,26 @@
+// Wakes the page: what stands in it as plain figures, questions and numbers becomes live.
+
+import { effect } from "@preact/signals-core";
+import { controlsMount, numberMount } from "./controls.js";
+import { figureMount } from "./figure.js";
+import { pageOpen, themeWatch } from "./page.js";
+import { predictMount } from "./predict.js";
+import { symbolsWatch } from "./symbols.js";
+
+const each = (selector, mount) => document.querySelectorAll(selector).forEach(mount);
+
+export function start(lab) {
+  const page = pageOpen(lab);
+  themeWatch(page, document.getElementById("theme"));
+  const notes = document.getElementById("notes");
+  effect(() => {
+    notes.hidden = page.notes.value.length === 0;
+    notes.textContent = page.notes.value.join(" ");
+  });
+  each(".controls", (host) => controlsMount(host, page));
+  each(".number", (host) => numberMount(host, page));
+  each("figure[data-figure]", (host) => figureMount(host, page));
+  each("details.predict", (host) => predictMount(host));
+  symbolsWatch();
+  document.documentElement.dataset.ready = "";
+}
