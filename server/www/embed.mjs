@@ -59,8 +59,6 @@ if (process.argv.length !== 3) fail('called as: node embed.mjs FOLDER');
 const folder = process.argv[2];
 const blob = [];
 const rows = walk(folder).sort().map((name) => row(blob, folder, name)).sort((a, b) => (a.path < b.path ? -1 : 1));
-const twice = rows.find((one, i) => i > 0 && one.path === rows[i - 1].path);
-if (twice) fail(`${twice.path}: two files have this path`);
 if (rows[0]?.path !== '/') fail('there is no index.html');
 
 writeFileSync(join(dirname(folder), 'site.bin'), Buffer.concat(blob));

@@ -6,7 +6,7 @@
  * what is refused is a problem document; all memory comes back, and the next request is answered as ever. A
  * GET is asked again as HEAD, and with the tag that it was given.
  *
- * The service has a table, "test_small". Three headers speak to this target: `Transfer-Encoding` means that
+ * The service has a table, "test_small", and two files of a web page, / and /page.txt. Three headers speak to this target: `Transfer-Encoding` means that
  * the length of the body is not known, `Admin` that the request came by the admin listener, `Stop` that it is
  * stopped before its work.
  */
@@ -15,6 +15,7 @@
 
 #include "api/plans.h"
 #include "config.h"
+#include "site.h"
 #include "tables.h"
 #include "wire/bind.h"
 
@@ -75,6 +76,13 @@ static void open_tables(struct ground *ground) {
     FUZZ_EXPECT(unlink(path) == 0 && rmdir(folder) == 0, "cannot remove %s", folder);
 }
 
+static const unsigned char page[] = "<!doctype html>";
+static const struct site_file page_files[] = {
+    {"/", "text/html; charset=utf-8", false, {page, 15, "\"page\""}, {page + 10, 4, "\"zip\""}},
+    {"/page.txt", "text/plain; charset=utf-8", true, {page, 2, "\"text\""}, {0}},
+};
+static const struct site site = {page_files, PE_COUNT(page_files)};
+
 static struct ground *ground_get(void) {
     static struct ground ground;
     struct pe_error err = {0};
@@ -88,6 +96,7 @@ static struct ground *ground_get(void) {
             (struct service){.config = &ground.config,
                              .presets = ground.presets,
                              .tables = ground.tables,
+                             .site = &site,
                              .plans = plans_open(1 << 20, NULL), /* its answers must be the same */
                              .allocator = {count_alloc, count_release, &ground}};
     }

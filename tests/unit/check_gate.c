@@ -274,6 +274,8 @@ START_TEST(heads) {
     add(&request, "X-Posenc-Timeout-Ms", "250 \t");
     add(&request, "Traceparent", "00-1");
     add(&request, "Content-Encoding", "gzip");
+    add(&request, "Accept-Encoding", "br");
+    add(&request, "accept-encoding", "gzip;q=0.5");
     add(&request, "Content-Type", "application/json");
     struct call_head head = {.content_length = 17};
     char *texts = gate_head(&request, &head);
@@ -284,6 +286,7 @@ START_TEST(heads) {
     ck_assert_str_eq(head.timeout_ms, "250");
     ck_assert_str_eq(head.traceparent, "00-1");
     ck_assert_str_eq(head.content_encoding, "gzip");
+    ck_assert_str_eq(head.accept_encoding, "br, gzip;q=0.5");
     ck_assert_str_eq(head.content_type, "application/json");
     ck_assert_ptr_null(head.raw_shape);
     ck_assert_ptr_null(head.raw_dtype);

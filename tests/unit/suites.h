@@ -113,6 +113,7 @@
     X(shift)              \
     X(similarity)         \
     X(sinusoidal)         \
+    X(site)               \
     X(softmax)            \
     X(source)             \
     X(stop)               \
