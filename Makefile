@@ -130,6 +130,7 @@ WITH_WEB ?= $(if $(wildcard server/www/build.mjs),$(shell command -v npm >/dev/n
     2>/dev/null && echo 1))
 WWW := server/www
 override WITH_WEB := $(WITH_WEB)
+WEB := $(if $(filter 0 made,$(WITH_WEB)),,web) # what .ci/setup is asked for
 WWW_SRC := $(sort $(shell find $(WWW) -name node_modules -prune -o -type f -print))
 
 # Changes when a source comes or goes, and when the page is wanted or no longer.
@@ -226,12 +227,12 @@ $(B)/%.syntax: %.c force
 
 # ---- Run and test --------------------------------------------------------------------------------------------
 run:                            ## install what is missing, build, start the daemon on 127.0.0.1:8080 (ARGS=--admin-listen=)
-	@.ci/setup build
+	@.ci/setup build $(WEB)
 	+@$(MAKE) --no-print-directory server
 	@exec build/posencd $(ARGS)
 
 test:                           ## install what is missing, then all tests (ONLY="unit http": only those stages)
-	@.ci/setup build test
+	@.ci/setup build test $(WEB) $(if $(wildcard tests/browser),browser)
 	+@tests/run.sh $(ONLY)
 
 check-quick: $(B)/unit          ## the unit tests of one flavour, and nothing else (SUITES="npy call": only those)
