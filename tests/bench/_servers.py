@@ -99,6 +99,12 @@ def posencd(build, *options):
                          "--log-format", "off", *options], env=environment)
 
 
+def bare(build):
+    """libmicrohttpd alone (discard.c): /discard throws bodies away, /echo answers them with a megabyte."""
+    port = free_port()
+    return Server(port, [os.path.join(build, "bench-discard"), str(port)])
+
+
 def fastapi():
     modules = "import torch, numpy, ujson, uvicorn, uvloop, httptools, fastapi"
     if subprocess.run(["/usr/bin/python3", "-c", modules], stderr=subprocess.DEVNULL).returncode != 0:

@@ -30,13 +30,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BARS = os.path.join(HERE, "bars.json")
 RESULT = "build/bench.json"
 SCRIPTS = ("serve", "memory")
+SERVERS = ("discard",)  # programs that scripts measure
 SPREAD = ("growth",) + SCRIPTS  # use all cores
 
 
 def parts_of(build):
     """name: command of every benchmark."""
     programs = sorted(os.path.basename(path)[:-2] for path in glob.glob(os.path.join(HERE, "*.c")))
-    parts = {name: [os.path.join(build, "bench-" + name)] for name in programs}
+    parts = {name: [os.path.join(build, "bench-" + name)] for name in programs if name not in SERVERS}
     parts.update((name, ["/usr/bin/python3", os.path.join(HERE, name + ".py"), build]) for name in SCRIPTS)
     return parts
 

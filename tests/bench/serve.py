@@ -16,7 +16,7 @@ import tempfile
 
 from _rounds import (BUILD, ROUNDS, TINY, WINDOW_S, body_file, by_turns, median, median_ratio, npy_of, request,
                      run_groups, speed_ratio, tell, tell_missing, tell_points)
-from _servers import Load, Missing, Nginx, cores, fastapi, posencd
+from _servers import Load, Missing, Nginx, bare, cores, fastapi, posencd
 
 MANY_STREAMS = ("--streams", "64", "--streams-per-ip", "0")  # replies of a megabyte are streams
 
@@ -61,6 +61,8 @@ PEER_ROWS = {
     "attention_128_json": ("/v1/attention", "/v1/attention", "attention.json", "weights"),
     "attention_128_json_by_hand": ("/v1/attention", "/v1/by_hand/attention", "attention.json", "weights"),
 }
+# What a service on libmicrohttpd could reach if the numbers cost nothing: it alone answers with a file at hand.
+BARE_ROWS = {"npy_echo_1mb": ("/echo", "/v1/apply_npy", "apply.npy", None)}
 
 
 def check_same(name, replies, member):
@@ -73,12 +75,20 @@ def check_same(name, replies, member):
     assert tensors[0].shape == tensors[1].shape and abs(tensors[0] - tensors[1]).max() < 1e-3, name
 
 
-def peer_row(name, servers, bodies, connections):
-    *targets, body, member = PEER_ROWS[name]
-    path = bodies.path(body) if body else None
-    kind = "application/x-npy" if body and body.endswith(".npy") else "application/json" if body else None
-    check_same(name, [request(server, "POST" if body else "GET", target, bodies.files.get(body), kind)
+def kind_of(body):
+    return "application/x-npy" if body and body.endswith(".npy") else "application/json" if body else None
+
+
+def check_row(name, row, servers, bodies):
+    *targets, body, member = row
+    check_same(name, [request(server, "POST" if body else "GET", target, bodies.files.get(body), kind_of(body))
                       for server, target in zip(servers, targets)], member)
+
+
+def peer_row(name, row, servers, bodies, connections):
+    """How much faster the first server is than the second."""
+    *targets, body, _ = row
+    path, kind = bodies.path(body) if body else None, kind_of(body)
     with Load(BUILD, servers[0], connections, targets[0], path, kind) as ours, \
             Load(BUILD, servers[1], connections, targets[1], path, kind) as theirs:
         measured = by_turns([ours, theirs], WINDOW_S / 2, 2 if connections == 1 else 2 * cores())
@@ -88,14 +98,17 @@ def peer_row(name, servers, bodies, connections):
 
 
 def measure_peer():
-    names = [f"{name}{suffix}/fastapi" for suffix in ("", "_32") for name in PEER_ROWS]
+    names = [f"{name}{suffix}/fastapi" for suffix in ("", "_32") for name in (*PEER_ROWS, *BARE_ROWS)]
     try:
-        with tempfile.TemporaryDirectory() as folder, fastapi() as theirs, \
+        with tempfile.TemporaryDirectory() as folder, fastapi() as theirs, bare(BUILD) as library, \
                 posencd(BUILD, *MANY_STREAMS) as ours:
             bodies = Bodies(folder)
             for connections in (1, 32):
-                for name in PEER_ROWS:
-                    peer_row(name, (ours, theirs), bodies, connections)
+                for name, row in PEER_ROWS.items():
+                    check_row(name, row, (ours, theirs), bodies)
+                    peer_row(name, row, (ours, theirs), bodies, connections)
+                for name, row in BARE_ROWS.items():
+                    peer_row(name, row, (library, theirs), bodies, connections)
     except Missing as what:
         tell_missing(names, what)
 
@@ -124,7 +137,7 @@ def measure_tiny():
 
 
 def measure_megabyte():
-    with posencd(BUILD, *MANY_STREAMS) as ours:
+    with posencd(BUILD, *MANY_STREAMS) as ours, bare(BUILD) as library:
         data = request(ours, "GET", MEGABYTE)
         try:
             with Nginx({"x.npy": data}) as nginx:
@@ -135,12 +148,14 @@ def measure_megabyte():
                 with open(nginx.path("wide.npy"), "wb") as file:
                     file.write(npy_of(1, 512 * 512))
                 post = (nginx.path("wide.npy"), "application/x-npy")
-                with Load(BUILD, ours, 32, "/v1/attention?encoding=none", *post) as load, \
-                        Load(BUILD, nginx, 32, "/discard", *post) as nginx_load:
-                    measured = by_turns([load, nginx_load])
-                    tell("npy_post_1mb/nginx", median_ratio(measured), median(measured, "p50_us") / 1e3, measured)
+                with Load(BUILD, nginx, 32, "/discard", *post) as nginx_load:
+                    for name, server, target in (("npy_post_1mb", ours, "/v1/attention?encoding=none"),
+                                                 ("npy_post_1mb_discarded", library, "/discard")):
+                        with Load(BUILD, server, 32, target, *post) as load:
+                            measured = by_turns([load, nginx_load])
+                        tell(name + "/nginx", median_ratio(measured), median(measured, "p50_us") / 1e3, measured)
         except Missing as what:
-            tell_missing(["npy_get_1mb/nginx", "npy_post_1mb/nginx"], what)
+            tell_missing(["npy_get_1mb/nginx", "npy_post_1mb/nginx", "npy_post_1mb_discarded/nginx"], what)
 
 
 # ---- posencd against itself -----------------------------------------------------------------------------------------
