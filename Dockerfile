@@ -4,7 +4,7 @@
 FROM debian:bookworm-slim AS build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends gcc libc6-dev make check libmicrohttpd-dev libjansson-dev \
-        zlib1g-dev libopenblas-pthread-dev \
+        zlib1g-dev libpng-dev libopenblas-pthread-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
 COPY Makefile LICENSE ./

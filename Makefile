@@ -1,8 +1,8 @@
 # posenc: build, run, test. `make help` lists the targets.
 #
 # One file, no recursion into folders: sources are globs, every flavour has its own tree build/<flavour>/, and
-# objects are made again when their flags change. Needs a C17 compiler, GNU make, libmicrohttpd, jansson, zlib
-# and OpenBLAS; `make run` and `make test` install what is missing on Debian (.ci/setup), nothing else does.
+# objects are made again when their flags change. Needs a C17 compiler, GNU make, libmicrohttpd, jansson, zlib,
+# libpng and OpenBLAS; `make run` and `make test` install what is missing on Debian (.ci/setup), nothing else does.
 
 FLAVOUR ?= release
 WERROR ?= 0
@@ -57,7 +57,7 @@ BLAS_CFLAGS := $(shell pkg-config --cflags openblas 2>/dev/null)
 BLAS_LIBS := $(or $(shell pkg-config --libs openblas 2>/dev/null),-lopenblas)
 endif
 LIB_LIBS = $(BLAS_LIBS) -lm
-SERVER_LIBS = -lmicrohttpd -ljansson -lz $(LIB_LIBS)
+SERVER_LIBS = -lmicrohttpd -ljansson -lpng -lz $(LIB_LIBS)
 CHECK_LIBS = $(or $(shell pkg-config --libs check 2>/dev/null),-lcheck -lsubunit -lrt)
 
 COMPILE = $(CC) $(DIALECT) $(WARN) $(OPT) $(CPPFLAGS) $(CFLAGS)

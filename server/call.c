@@ -285,7 +285,7 @@ static int plan_reply(struct call *call) {
     struct task *task = &call->task;
     struct pe_error *err = &call->err;
     if (format_check(call->format, &task->result, err) ||
-        source_open(&call->source, call->arena, call->format, &task->result, task->common.flat, err)) {
+        source_open(&call->source, call->arena, call->format, &task->result, &call->room.style, err)) {
         return err->code;
     }
     const struct result_item *first = result_first(&task->result);
@@ -321,8 +321,10 @@ static int finish_op(struct call *call) {
     bool binary = call->route_name == call->route.post && task->op->tensors; /* it returns some, too */
     const struct format *body = binary ? call->body.format : NULL;
     call->format = format_choose(task->common.format, call->head.accept, body, &call->err);
-    call_room_open(&call->room, call, call->format);
-    if (!call->format || task_open(task, &call->err) || plan_reply(call) || call_tag_request(call)) {
+    const struct source_style style = {task->common.flat, task->common.png};
+    call_room_open(&call->room, call, call->format, &style);
+    if (!call->format || format_check_look(call->format, task->common.png, &call->err) ||
+        task_open(task, &call->err) || plan_reply(call) || call_tag_request(call)) {
         return call->err.code;
     }
     if (call_tag_matches(call)) {
@@ -502,7 +504,7 @@ const struct call_reply *call_reply(const struct call *call) {
 }
 
 bool call_failed_short(const struct call *call) {
-    return call->source.failed;
+    return call->pull && call->source.failed; /* what is buffered is whole */
 }
 
 const char *call_request_id(const struct call *call) {

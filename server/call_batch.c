@@ -79,9 +79,11 @@ static int entry_plan(struct call *call, struct call_entry *entry, struct pe_err
         return pe_fail(err, SERVER_NOT_ACCEPTABLE, "format", "the replies of a batch are JSON");
     }
     const struct format *json = format_at(FORMAT_JSON);
-    call_room_open(&entry->room, call, json);
-    if (task_open(task, err) || format_check(json, &task->result, err) ||
-        source_open(&entry->source, call->arena, json, &task->result, task->common.flat, err)) {
+    const struct source_style style = {.flat = task->common.flat};
+    call_room_open(&entry->room, call, json, &style);
+    if (format_check_look(json, task->common.png, err) || task_open(task, err) ||
+        format_check(json, &task->result, err) ||
+        source_open(&entry->source, call->arena, json, &task->result, &style, err)) {
         return err->code;
     }
     entry->body_room = (size_t)source_bound(&entry->source);

@@ -43,7 +43,7 @@ size_t call_write_source(const struct call *call, struct source *source, char *o
         size_t left = room - total;
         n = source_pull(source, out + total, left < PULL_BYTES ? left : PULL_BYTES);
     }
-    assert(source->at == source->n || call_stopped(call)); /* source_bound holds */
+    assert(source->at == source->n || source->failed || call_stopped(call)); /* source_bound holds */
     return total;
 }
 
@@ -53,6 +53,9 @@ int call_buffer_source(struct call *call) {
     }
     call->reply_n = call_write_source(call, &call->source, call->reply_bytes, call->reply_room);
     call->reply.length = (int64_t)call->reply_n;
+    if (call->source.failed) {
+        return pe_fail(&call->err, PE_ERR_MEMORY, "", "no memory for writing the reply");
+    }
     return pe_error_poll(&call->err);
 }
 
@@ -136,7 +139,8 @@ static const char *positions_text(struct call *call, const struct result_item *i
         return NULL;
     }
     result_numbers(&alone, item->name, &item->tensor);
-    if (source_open(&source, call->arena, format_at(FORMAT_JSON), &alone, false, &err) == PE_OK) {
+    const struct source_style nested = {.flat = false};
+    if (source_open(&source, call->arena, format_at(FORMAT_JSON), &alone, &nested, &err) == PE_OK) {
         n = source_pull(&source, text, sizeof text);
     }
     source_close(&source);

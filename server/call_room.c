@@ -28,7 +28,7 @@ int call_room_check(const struct call *call, const struct format *format, uint64
 
 static int room_ask(void *context, const struct pe_tensor *shape, struct pe_error *err) {
     struct call_room *room = context;
-    uint64_t bytes = source_tensor_bound(room->format, shape);
+    uint64_t bytes = source_tensor_bound(room->format, &room->style, shape);
     uint64_t bound = bytes > UINT64_MAX - room->bound ? UINT64_MAX : room->bound + bytes;
     if (room->format->many) { /* else there is one tensor, or the format is refused by its name */
         room->bound = bound;
@@ -36,8 +36,9 @@ static int room_ask(void *context, const struct pe_tensor *shape, struct pe_erro
     return call_room_check(room->call, room->format, bound, err);
 }
 
-void call_room_open(struct call_room *room, const struct call *call, const struct format *format) {
-    *room = (struct call_room){.call = call, .format = format, .bound = call->bound};
+void call_room_open(struct call_room *room, const struct call *call, const struct format *format,
+                    const struct source_style *style) {
+    *room = (struct call_room){.call = call, .format = format, .style = *style, .bound = call->bound};
     const struct pe_result_rule rule = {.allowed = room_ask, .context = room};
     pe_arena_rule_results(call->arena, &rule);
 }

@@ -35,7 +35,8 @@ struct call_body {
 struct call_room {
     const struct call *call;
     const struct format *format; /* of the reply */
-    uint64_t bound;              /* bytes of what was asked about so far, and of a batch's entries before */
+    struct source_style style;
+    uint64_t bound; /* bytes of what was asked about so far, and of a batch's entries before */
 };
 
 /* One entry of a batch. */
@@ -104,7 +105,8 @@ void call_add_common_headers(struct call *call); /* of every reply */
 int call_room_check(const struct call *call, const struct format *format, uint64_t bound,
                     struct pe_error *err);
 /* Has results that are opened from now on checked before there is memory for them. */
-void call_room_open(struct call_room *room, const struct call *call, const struct format *format);
+void call_room_open(struct call_room *room, const struct call *call, const struct format *format,
+                    const struct source_style *style);
 /* call_body.c */
 int call_body_open(struct call *call);
 int call_body_feed(struct call *call, const void *bytes, size_t n);

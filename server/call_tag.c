@@ -124,6 +124,11 @@ static uint64_t hash_reply(uint64_t hash, const struct call *call) {
         hash = digest_words(hash, &result->items[i].tensor.dtype, sizeof result->items[i].tensor.dtype);
         hash = result->items[i].json ? hash_text(hash, result->items[i].json) : hash;
     }
+    if (call->source.png) {
+        const struct png_look *look = png_look(call->source.png);
+        const double numbers_of_look[] = {look->domain, (double)look->cell, look->theme};
+        hash = digest_words(hash, numbers_of_look, sizeof numbers_of_look);
+    }
     return hash;
 }
 

@@ -7,6 +7,7 @@
 #include "api/plans.h"
 #include "config.h"
 #include "tables.h"
+#include "wire/png.h"
 #include "wire/text.h"
 
 #include <stdio.h>
@@ -35,13 +36,15 @@ enum pe_embedding_scale api_embedding_scale_mode(const struct pe_scale *scale, b
 const struct pe_field api_common_fields[] = {
     {PE_FIELD(api_common, dtype), .choices = pe_dtype_choices,
      .doc = "element type of the result; default: that of the posted tensor, else float32"},
-    {PE_FIELD(api_common, format), .doc = "format of the reply: json, npy, raw, safetensors, csv; default: "
-                                          "Accept, else the body's, else json"},
+    {PE_FIELD(api_common, format), .doc = "format of the reply: json, npy, raw, safetensors, csv, png; "
+                                          "default: Accept, else the body's, else json"},
     {PE_FIELD(api_common, flat), .def = "false", .doc = "JSON: the numbers of a tensor in one flat list"},
     {.name = "return",
      .kind = PE_KIND_NAMES,
      .offset = offsetof(struct api_common, wanted),
      .doc = "names of the tensors to return"},
+    {PE_FIELD(api_common, png), .fields = png_fields, .n_fields = PNG_N_FIELDS,
+     .object_size = sizeof(struct png_look), .doc = "format png: how the picture looks"},
     {PE_FIELD(api_common, shape), .min = 0, .max = PE_POSITION_MAX, .doc = "raw body: its shape"},
     {PE_FIELD(api_common, body_dtype), .choices = pe_dtype_choices,
      .doc = "raw body: its element type [float32]"},

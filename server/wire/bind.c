@@ -217,8 +217,8 @@ static int unknown_parameter(const struct bind *bind, const struct pe_spec *spec
 
 /* The struct behind "mask.causal" or "positions.mask": that of an OBJECT row, or of a rule for positions.
  * Made when first named. */
-static void *inner_struct(struct bind *bind, const struct pe_field *row, struct bind_target *inner,
-                          struct pe_error *err) {
+static void *inner_struct(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
+                          struct bind_target *inner, struct pe_error *err) {
     if (row->kind == PE_KIND_POSITIONS) {
         *inner = (struct bind_target){pe_positions_fields, pe_positions_n_fields, NULL};
         for (size_t i = 0; i < bind->n_rules; i++) {
@@ -234,7 +234,7 @@ static void *inner_struct(struct bind *bind, const struct pe_field *row, struct 
         pe_fields_init(inner->fields, inner->n, &rule->rule, sizeof rule->rule);
         return inner->base = &rule->rule;
     }
-    const void **member = (const void **)(void *)((char *)bind->op.base + row->offset);
+    const void **member = (const void **)(void *)((char *)target->base + row->offset);
     *inner = (struct bind_target){row->fields, row->n_fields, (void *)(uintptr_t)*member};
     if (inner->base) {
         return inner->base;
@@ -244,18 +244,19 @@ static void *inner_struct(struct bind *bind, const struct pe_field *row, struct 
         return NULL;
     }
     pe_fields_init(row->fields, row->n_fields, inner->base, row->object_size);
-    return pe_field_set_object(bind->op.fields, row, bind->op.base, inner->base, err) ? NULL : inner->base;
+    return pe_field_set_object(target->fields, row, target->base, inner->base, err) ? NULL : inner->base;
 }
 
 /* The row before the dot of "mask.causal", where it has members; *rest is what follows the dot. */
-static const struct pe_field *dotted_row(const struct bind *bind, const char *name, const char **rest) {
+static const struct pe_field *dotted_row(const struct bind_target *target, const char *name,
+                                         const char **rest) {
     size_t length = strcspn(name, ".");
     if (!name[length]) {
         return NULL;
     }
     *rest = name + length + 1;
-    for (size_t i = 0; i < bind->op.n; i++) {
-        const struct pe_field *row = &bind->op.fields[i];
+    for (size_t i = 0; i < target->n; i++) {
+        const struct pe_field *row = &target->fields[i];
         bool has_members = row->kind == PE_KIND_OBJECT || row->kind == PE_KIND_POSITIONS;
         if (has_members && strlen(row->name) == length && strncmp(row->name, name, length) == 0) {
             return row;
@@ -265,10 +266,11 @@ static const struct pe_field *dotted_row(const struct bind *bind, const char *na
 }
 
 /* The struct and the row of a dotted name. */
-static const struct pe_field *dotted_member(struct bind *bind, const struct pe_field *row, const char *rest,
+static const struct pe_field *dotted_member(struct bind *bind, const struct bind_target *target,
+                                            const struct pe_field *row, const char *rest,
                                             struct bind_target *inner, struct pe_error *err) {
     char names[480];
-    if (!inner_struct(bind, row, inner, err)) {
+    if (!inner_struct(bind, target, row, inner, err)) {
         return NULL;
     }
     const struct pe_field *member = target_find(inner, rest);
@@ -280,10 +282,10 @@ static const struct pe_field *dotted_member(struct bind *bind, const struct pe_f
     return member;
 }
 
-static int query_dotted(struct bind *bind, const struct pe_field *row, const char *rest, const char *value,
-                        struct pe_error *err) {
+static int query_dotted(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
+                        const char *rest, const char *value, struct pe_error *err) {
     struct bind_target inner;
-    const struct pe_field *member = dotted_member(bind, row, rest, &inner, err);
+    const struct pe_field *member = dotted_member(bind, target, row, rest, &inner, err);
     if (member && query_value(bind, &inner, member, value, err)) {
         return pe_error_at(err, row->name);
     }
@@ -360,8 +362,11 @@ static int query_one(struct bind *bind, const char *name, const char *value, str
         return query_param(bind, spec, param, value, err);
     }
     const char *rest;
-    if ((row = dotted_row(bind, name, &rest)) != NULL) {
-        return query_dotted(bind, row, rest, value, err);
+    if ((row = dotted_row(&bind->common, name, &rest)) != NULL) {
+        return query_dotted(bind, &bind->common, row, rest, value, err);
+    }
+    if ((row = dotted_row(&bind->op, name, &rest)) != NULL) {
+        return query_dotted(bind, &bind->op, row, rest, value, err);
     }
     if ((row = object_row(spec, name)) != NULL) {
         return query_member(bind, spec, row, name, value, err);
@@ -425,7 +430,7 @@ static int set_positions(struct bind *bind, const struct pe_field *row, const st
 static int set_inside(struct bind *bind, const struct pe_field *row, const char *rest,
                       const struct pe_tensor *tensor, struct pe_error *err) {
     struct bind_target inner;
-    const struct pe_field *member = dotted_member(bind, row, rest, &inner, err);
+    const struct pe_field *member = dotted_member(bind, &bind->op, row, rest, &inner, err);
     if (member && pe_field_set_tensor(inner.fields, member, inner.base, tensor, err)) {
         return pe_error_at(err, row->name);
     }
@@ -498,7 +503,7 @@ int bind_named_tensor(struct bind *bind, const char *name, const struct pe_tenso
         return PE_OK;
     }
     const char *rest;
-    if ((row = dotted_row(bind, name, &rest)) != NULL) {
+    if ((row = dotted_row(&bind->op, name, &rest)) != NULL) {
         return set_inside(bind, row, rest, kept, err);
     }
     if ((row = tensors_row(bind)) != NULL) {

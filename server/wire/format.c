@@ -19,19 +19,22 @@
 #define ALL        (IEEE | BIT(PE_DTYPE_BF16))
 
 static const struct format formats[FORMAT_COUNT] = {
-    [FORMAT_JSON] = {FORMAT_JSON, "json", "application/json", {"text/json"}, true, true, PE_MAX_RANK, WIDE},
+    [FORMAT_JSON] =
+        {FORMAT_JSON, "json", "application/json", {"text/json"}, true, true, false, PE_MAX_RANK, WIDE},
     [FORMAT_NPY] =
-        {FORMAT_NPY, "npy", "application/x-npy", {"application/npy"}, true, false, PE_MAX_RANK, IEEE},
-    [FORMAT_RAW] = {FORMAT_RAW, "raw", "application/octet-stream", {0}, true, false, PE_MAX_RANK, ALL},
+        {FORMAT_NPY, "npy", "application/x-npy", {"application/npy"}, true, false, false, PE_MAX_RANK, IEEE},
+    [FORMAT_RAW] = {FORMAT_RAW, "raw", "application/octet-stream", {0}, true, false, false, PE_MAX_RANK, ALL},
     [FORMAT_SAFETENSORS] = {FORMAT_SAFETENSORS,
                             "safetensors",
                             "application/x-safetensors",
                             {"application/safetensors", "application/vnd.safetensors"},
                             true,
                             true,
+                            false,
                             PE_MAX_RANK,
                             ALL},
-    [FORMAT_CSV] = {FORMAT_CSV, "csv", "text/csv", {0}, false, false, 2, WIDE},
+    [FORMAT_CSV] = {FORMAT_CSV, "csv", "text/csv", {0}, false, false, false, 2, WIDE},
+    [FORMAT_PNG] = {FORMAT_PNG, "png", "image/png", {0}, false, false, true, 2, WIDE},
 };
 
 const struct format *format_at(enum format_id id) {
@@ -130,12 +133,13 @@ static double weight_of(const char *range, size_t length) {
 }
 
 /* What an Accept says: the specific type with the highest weight, those it refuses (q=0), and whether it
- * takes anything else. */
+ * takes anything else. Browsers that ask for a page (text/html) take pictures in its place, some by name, and anything:
+ * whoever follows a link did not ask for a picture of the numbers. */
 struct accept {
     const struct format *best;
     double best_weight;
     unsigned refused; /* bits by enum format_id */
-    bool open;
+    bool open, page;
 };
 
 static void accept_range(struct accept *accept, const char *range, size_t length) {
@@ -148,6 +152,8 @@ static void accept_range(struct accept *accept, const char *range, size_t length
         accept->best_weight = weight;
     } else if (!format && weight > 0 && length && memchr(range, '*', media_length(range))) {
         accept->open = true;
+    } else if (weight > 0 && media_is("text/html", range, media_length(range))) {
+        accept->page = true;
     }
 }
 
@@ -157,6 +163,9 @@ static struct accept accept_read(const char *text) {
         size_t length = span_to(p, strlen(p), ",");
         accept_range(&accept, p, length);
         p += length;
+    }
+    if (accept.best && accept.best->image && accept.page && accept.open) {
+        accept.best = NULL;
     }
     return accept;
 }
@@ -212,6 +221,11 @@ const struct format *format_choose(const char *asked, const char *accept, const 
     return read.best;
 }
 
+static bool holds(const struct format *format, const struct pe_tensor *tensor) {
+    bool shape = format->image ? png_holds(tensor) : tensor->rank <= format->max_rank;
+    return shape && (format->dtypes & BIT(tensor->dtype));
+}
+
 /* Can this format hold all tensors of the result? */
 static bool fits(const struct format *format, const struct result *result) {
     if (result_n_tensors(result) > 1 && !format->many) {
@@ -219,8 +233,7 @@ static bool fits(const struct format *format, const struct result *result) {
     }
     for (size_t i = 0; i < result->n; i++) {
         const struct result_item *item = &result->items[i];
-        if (result_is_tensor(item) &&
-            (item->tensor.rank > format->max_rank || !(format->dtypes & BIT(item->tensor.dtype)))) {
+        if (result_is_tensor(item) && !holds(format, &item->tensor)) {
             return false;
         }
     }
@@ -231,9 +244,10 @@ static void tensors_of(const struct result *result, char *text, size_t size) {
     text[0] = '\0';
     for (size_t i = 0, at = 0; i < result->n && at < size; i++) {
         if (result_is_tensor(&result->items[i])) {
-            at += (size_t)snprintf(text + at, size - at, "%s%s %s of rank %d", at ? ", " : "",
-                                   result->items[i].name, pe_dtype_name(result->items[i].tensor.dtype),
-                                   result->items[i].tensor.rank);
+            const struct pe_tensor *tensor = &result->items[i].tensor;
+            at += (size_t)snprintf(text + at, size - at, "%s%s %s of rank %d%s", at ? ", " : "",
+                                   result->items[i].name, pe_dtype_name(tensor->dtype), tensor->rank,
+                                   pe_tensor_count(tensor) ? "" : " without elements");
         }
     }
 }
@@ -253,4 +267,15 @@ int format_check(const struct format *format, const struct result *result, struc
     return pe_fail(err, SERVER_NOT_ACCEPTABLE, "format", "%s cannot hold this reply (%s); use %s%s",
                    format->name, tensors[0] ? tensors : "no tensor", names,
                    one_of_many ? ", or name one tensor by return=" : "");
+}
+
+int format_check_look(const struct format *format, const struct png_look *look, struct pe_error *err) {
+    for (size_t i = 0; look && !format->image && i < PNG_N_FIELDS; i++) {
+        if (pe_field_given(png_fields, &png_fields[i], look)) {
+            pe_fail(err, PE_ERR_CONFLICT, png_fields[i].name, "is of format=png alone, and this reply is %s",
+                    format->name);
+            return pe_error_at(err, "png");
+        }
+    }
+    return PE_OK;
 }

@@ -5,9 +5,18 @@
 #ifndef FORMAT_H
 #define FORMAT_H
 
+#include "wire/png.h"
 #include "wire/result.h"
 
-enum format_id { FORMAT_JSON, FORMAT_NPY, FORMAT_RAW, FORMAT_SAFETENSORS, FORMAT_CSV, FORMAT_COUNT };
+enum format_id {
+    FORMAT_JSON,
+    FORMAT_NPY,
+    FORMAT_RAW,
+    FORMAT_SAFETENSORS,
+    FORMAT_CSV,
+    FORMAT_PNG,
+    FORMAT_COUNT
+};
 
 struct format {
     enum format_id id;
@@ -16,6 +25,7 @@ struct format {
     const char *aliases[4]; /* also understood, in Accept and Content-Type */
     bool body;              /* may be posted */
     bool many;              /* holds several tensors, and fields beside them */
+    bool image;             /* a picture of one matrix: what png_holds */
     int max_rank;
     unsigned dtypes; /* bit set of 1 << enum pe_dtype */
 };
@@ -32,5 +42,7 @@ const struct format *format_choose(const char *asked, const char *accept, const 
 bool format_takes_gzip(const char *accept_encoding);
 /* 406, naming the formats that would do, where the format cannot hold these tensors. */
 int format_check(const struct format *format, const struct result *result, struct pe_error *err);
+/* PE_ERR_CONFLICT where a request says how a picture looks (NULL: it does not), and its reply is none. */
+int format_check_look(const struct format *format, const struct png_look *look, struct pe_error *err);
 
 #endif

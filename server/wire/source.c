@@ -127,6 +127,22 @@ static int safetensors_pieces(struct source *source, struct pe_arena *arena, con
     return PE_OK;
 }
 
+static int png_pieces(struct source *source, struct pe_arena *arena, const struct png_look *look,
+                      const struct result *result, struct pe_error *err) {
+    const struct result_item *item = result_first(result);
+    const char *encoding = NULL;
+    for (size_t i = 0; i < result->n; i++) {
+        encoding = strcmp(result->items[i].name, "encoding") == 0 ? result->items[i].json : encoding;
+    }
+    source->png = png_open(arena, look, item, encoding, &source->text, err);
+    if (!source->png) {
+        return err->code;
+    }
+    piece_add(source, PIECE_TEXT, 0, NULL);
+    piece_add(source, PIECE_PNG, 0, item);
+    return PE_OK;
+}
+
 /* One block of memory for all tensors that are made row by row. */
 static int rows_reserve(struct source *source, struct pe_arena *arena, const struct result *result,
                         struct pe_error *err) {
@@ -147,8 +163,8 @@ static int rows_reserve(struct source *source, struct pe_arena *arena, const str
 }
 
 int source_open(struct source *source, struct pe_arena *arena, const struct format *format,
-                const struct result *result, bool flat, struct pe_error *err) {
-    *source = (struct source){.flat = flat};
+                const struct result *result, const struct source_style *style, struct pe_error *err) {
+    *source = (struct source){.flat = style->flat};
     switch (format->id) {
     case FORMAT_NPY:
         npy_pieces(source, result);
@@ -160,6 +176,11 @@ int source_open(struct source *source, struct pe_arena *arena, const struct form
         break;
     case FORMAT_RAW:
         piece_add(source, PIECE_BINARY, 0, result_first(result));
+        break;
+    case FORMAT_PNG:
+        if (png_pieces(source, arena, style->look, result, err)) {
+            return err->code;
+        }
         break;
     case FORMAT_CSV:
         piece_add(source, PIECE_CSV, 0, result_first(result));
@@ -195,7 +216,11 @@ static uint64_t text_bound(const struct pe_tensor *tensor) {
     return count * (tensor->dtype == PE_DTYPE_F64 ? TEXT_F64 : TEXT_F32) + brackets + 2;
 }
 
-uint64_t source_tensor_bound(const struct format *format, const struct pe_tensor *tensor) {
+uint64_t source_tensor_bound(const struct format *format, const struct source_style *style,
+                             const struct pe_tensor *tensor) {
+    if (format->image) {
+        return png_bound(style->look, tensor);
+    }
     bool text = format->id == FORMAT_JSON || format->id == FORMAT_CSV;
     return text ? text_bound(tensor) : pe_tensor_bytes(tensor);
 }
@@ -211,6 +236,8 @@ uint64_t source_bound(const struct source *source) {
             bound += piece->item->late->room;
         } else if (piece->kind == PIECE_BINARY) {
             bound += pe_tensor_bytes(tensor);
+        } else if (piece->kind == PIECE_PNG) {
+            bound += png_bound(png_look(source->png), tensor);
         } else {
             bound += text_bound(tensor);
         }
@@ -425,10 +452,37 @@ static size_t pull_csv(struct source *source, const struct piece *piece, char *o
     return total;
 }
 
+/* Another line of the picture; false when there is none, or none yet. */
+static bool png_next(struct source *source, const struct result_item *item) {
+    struct png *png = source->png;
+    size_t size = pe_dtype_size(item->tensor.dtype);
+    if (png_done(png) || png_stopped(png)) {
+        return false;
+    }
+    if (!png_wants_row(png)) {
+        png_line(png);
+    } else if (block_next(source, item)) {
+        png_row(png, source->block + source->block_at * size);
+        source->block_at += row_length(&item->tensor);
+    } else if (!source->failed) {
+        png_end(png);
+    }
+    source->failed = source->failed || png_failed(png);
+    return !source->failed;
+}
+
+static size_t pull_png(struct source *source, const struct piece *piece, char *out, size_t room) {
+    size_t total = 0;
+    do {
+        total += png_take(source->png, out + total, room - total);
+    } while (total < room && png_next(source, piece->item));
+    return total;
+}
+
 static size_t pull_piece(struct source *source, const struct piece *piece, char *out, size_t room) {
     static size_t (*const pullers[])(struct source *, const struct piece *, char *, size_t) = {
         [PIECE_TEXT] = pull_text,     [PIECE_LATE] = pull_late, [PIECE_BINARY] = pull_binary,
-        [PIECE_NESTED] = pull_nested, [PIECE_CSV] = pull_csv,
+        [PIECE_NESTED] = pull_nested, [PIECE_CSV] = pull_csv,   [PIECE_PNG] = pull_png,
     };
     return pullers[piece->kind](source, piece, out, room);
 }
@@ -439,6 +493,9 @@ static bool piece_done(struct source *source, const struct piece *piece) {
     }
     if (piece->kind == PIECE_LATE) {
         return source->done == piece->item->late->n;
+    }
+    if (piece->kind == PIECE_PNG) {
+        return png_done(source->png);
     }
     return !block_more(source, piece->item);
 }

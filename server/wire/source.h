@@ -10,10 +10,16 @@
 #include "wire/format.h"
 #include "wire/text.h"
 
+/* How a result is to be written, beside its format. */
+struct source_style {
+    bool flat;                   /* JSON: the numbers of a tensor in one list */
+    const struct png_look *look; /* png; NULL = the defaults */
+};
+
 #define SOURCE_ROOM       160 /* of one number with its brackets, and more */
 #define SOURCE_MAX_PIECES (2 * RESULT_MAX + 2)
 
-enum piece_kind { PIECE_TEXT, PIECE_LATE, PIECE_BINARY, PIECE_NESTED, PIECE_CSV };
+enum piece_kind { PIECE_TEXT, PIECE_LATE, PIECE_BINARY, PIECE_NESTED, PIECE_CSV, PIECE_PNG };
 
 struct piece {
     enum piece_kind kind;
@@ -34,6 +40,7 @@ struct source {
     size_t rows_room;        /* rows that fit in it */
     char spill[SOURCE_ROOM]; /* bytes that did not fit the caller's last block */
     size_t spill_n, spill_at;
+    struct png *png; /* NULL: it is no picture */
     bool flat;
     bool failed; /* a number that the format cannot hold: the body ends short */
 };
@@ -41,13 +48,14 @@ struct source {
 /* Describes the body of a result in a format. Memory for the rows of streamed tensors comes from the arena.
  * A result must have passed format_check. */
 int source_open(struct source *source, struct pe_arena *arena, const struct format *format,
-                const struct result *result, bool flat, struct pe_error *err);
+                const struct result *result, const struct source_style *style, struct pe_error *err);
 /* The exact number of bytes, or -1 where only writing them can tell. */
 int64_t source_length(const struct source *source);
 /* No more than so many bytes. */
 uint64_t source_bound(const struct source *source);
 /* Of one tensor's numbers. */
-uint64_t source_tensor_bound(const struct format *format, const struct pe_tensor *tensor);
+uint64_t source_tensor_bound(const struct format *format, const struct source_style *style,
+                             const struct pe_tensor *tensor);
 /* The next bytes: all of `room`, but at the end; 0 = the end (or failed). */
 size_t source_pull(struct source *source, char *out, size_t room);
 /* All of it where it lies, into parts [SOURCE_MAX_PIECES], until source_close; nothing of it pulled yet. Returns their

@@ -7,6 +7,7 @@
 #include "faults/fault.h"
 
 #include "config_jansson.h"
+#include "posenc_types.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -162,7 +163,8 @@ static void zlib_free(void *context, void *block) {
 }
 
 int __real_inflateInit2_(z_stream *z, int bits, const char *version, int size);
-int __wrap_inflateInit2_(z_stream *z, int bits, const char *version, int size);
+/* The linker has libpng's references to it come here, too, which it refuses where the name is hidden. */
+PE_API int __wrap_inflateInit2_(z_stream *z, int bits, const char *version, int size);
 int __wrap_inflateInit2_(z_stream *z, int bits, const char *version, int size) {
     z->zalloc = zlib_alloc;
     z->zfree = zlib_free;

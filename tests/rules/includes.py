@@ -43,6 +43,7 @@ OWNED = {
     "threads.h": [],
     "zlib.h": ["server/*"],
     "locale.h": [],
+    "png.h": ["server/wire/png.c"],
 }
 SEARCH = {"lib": ["lib/include", "lib"], "server": ["lib/include", "server"]}
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const formats[] = {"json", "npy", "raw", "safetensors", "csv"};
+static const char *const formats[] = {"json", "npy", "raw", "safetensors", "csv", "png"};
 static const char *const dtypes[] = {"float64", "float32", "float16", "bfloat16"};
 /* Unit roundoff of each: half of the distance of 1 and the next number. */
 static const double roundoff[] = {0x1p-53, 0x1p-24, 0x1p-11, 0x1p-8};
@@ -20,7 +20,7 @@ static const double roundoff[] = {0x1p-53, 0x1p-24, 0x1p-11, 0x1p-8};
 #define N_DTYPES  (int)PE_COUNT(dtypes)
 
 /* What each format holds, told apart from the program. */
-static bool holds(int format, int dtype, int rank) {
+static bool holds(int format, int dtype, int rank, bool matrix) {
     switch (format) {
     case 0: /* json: no 16-bit types */
         return dtype < 2;
@@ -28,6 +28,8 @@ static bool holds(int format, int dtype, int rank) {
         return dtype < 3;
     case 4: /* csv: rows and columns of numbers */
         return dtype < 2 && rank <= 2;
+    case 5: /* png: of one matrix */
+        return dtype < 2 && matrix;
     default:
         return true;
     }
@@ -36,20 +38,23 @@ static bool holds(int format, int dtype, int rank) {
 static const struct {
     const char *name, *request, *body, *tensor;
     int rank;
+    bool matrix; /* but for leading axes of length 1 */
 } ops[] = {
-    {"encode", "GET /v1/encode?type=sinusoidal&d_model=6&positions=0:5", NULL, "vectors", 2},
-    {"encode batch", "GET /v1/encode?type=random&d_model=3&positions=[[0,1],[4,5]]", NULL, "vectors", 3},
-    {"encode stream", "GET /v1/encode?type=sinusoidal&d_model=64&positions=0:2100", NULL, "vectors", 2},
+    {"encode", "GET /v1/encode?type=sinusoidal&d_model=6&positions=0:5", NULL, "vectors", 2, true},
+    {"encode batch", "GET /v1/encode?type=random&d_model=3&positions=[[0,1],[4,5]]", NULL, "vectors", 3,
+     false},
+    {"encode stream", "GET /v1/encode?type=sinusoidal&d_model=64&positions=0:2100", NULL, "vectors", 2, true},
     {"apply", "POST /v1/apply?", "{\"encoding\":\"vaswani\",\"embeddings\":[[1,2.5],[-3,4],[0.125,6]]}",
-     "embeddings", 2},
+     "embeddings", 2, true},
     {"attention", "POST /v1/attention?", "{\"q\":[[1,2],[3,4]],\"k\":[[1,0.5],[0,1]],\"mask\":\"causal\"}",
-     "weights", 2},
+     "weights", 2, true},
     {"attention heads", "POST /v1/attention?",
-     "{\"q\":[[[1,2],[3,4]]],\"k\":[[[1,0.5],[0,1]]],\"return\":\"logits\"}", "logits", 3},
-    {"shift", "GET /v1/shift?type=sinusoidal&d_model=4&distance=3", NULL, "blocks", 3},
-    {"shift matrix", "GET /v1/shift?type=sinusoidal&d_model=4&distance=3&return=matrix", NULL, "matrix", 2},
-    {"positions", "GET /v1/positions?mask=[[0,1,1],[1,1,0]]&rule=opt", NULL, "positions", 2},
-    {"positions grid", "GET /v1/positions?grid=3", NULL, "positions", 2},
+     "{\"q\":[[[1,2],[3,4]]],\"k\":[[[1,0.5],[0,1]]],\"return\":\"logits\"}", "logits", 3, true},
+    {"shift", "GET /v1/shift?type=sinusoidal&d_model=4&distance=3", NULL, "blocks", 3, false},
+    {"shift matrix", "GET /v1/shift?type=sinusoidal&d_model=4&distance=3&return=matrix", NULL, "matrix", 2,
+     true},
+    {"positions", "GET /v1/positions?mask=[[0,1,1],[1,1,0]]&rule=opt", NULL, "positions", 2, true},
+    {"positions grid", "GET /v1/positions?grid=3", NULL, "positions", 2, true},
 };
 
 static struct call_ground ground;
@@ -114,14 +119,14 @@ static void expect_near(const double *got, const double *wanted, size_t n, doubl
     }
 }
 
-static void expect_406(const struct call_try *try, int dtype, int rank) {
+static void expect_406(const struct call_try *try, int dtype, int rank, bool matrix) {
     const char *detail = call_try_text(try, "detail"), *use = strstr(detail, "; use ");
     ck_assert_int_eq(try->status, 406);
     ck_assert_str_eq(call_try_slug(try), "not_acceptable");
     ck_assert_str_eq(call_try_text(try, "field"), "format");
     ck_assert_ptr_nonnull(use);
     for (int f = 0; f < N_FORMATS; f++) {
-        ck_assert_msg((strstr(use, formats[f]) != NULL) == holds(f, dtype, rank), "%s: %s", detail,
+        ck_assert_msg((strstr(use, formats[f]) != NULL) == holds(f, dtype, rank, matrix), "%s: %s", detail,
                       formats[f]);
     }
 }
@@ -150,8 +155,10 @@ static const char *cell(size_t op, int format, int dtype, const double *wanted, 
     struct call_try try = {.request = request, .body = ops[op].body};
     call_try(&ground, &try);
     int status = try.status;
-    if (!holds(format, dtype, ops[op].rank)) {
-        expect_406(&try, dtype, ops[op].rank);
+    if (!holds(format, dtype, ops[op].rank, ops[op].matrix)) {
+        expect_406(&try, dtype, ops[op].rank, ops[op].matrix);
+    } else if (format == 5) { /* check_png.c looks at it */
+        ck_assert_str_eq(call_try_header(&try, "Content-Type"), "image/png");
     } else {
         ck_assert_msg(status == 200, "%s: %s", request, try.reply);
         ck_assert_uint_eq(reply_read(&try, ops[op].tensor, got, &named), n);
@@ -259,7 +266,7 @@ START_TEST(matrix_in) {
                 n = body_make(format, dtype, body, sizeof body);
                 at += snprintf(line + at, sizeof line - (size_t)at, " %s %-4s", formats[format],
                                n ? "ok" : "-");
-                ck_assert_int_eq(n > 0, holds(format, dtype, 2));
+                ck_assert_int_eq(n > 0, holds(format, dtype, 2, true));
                 if (!n) {
                     continue;
                 }

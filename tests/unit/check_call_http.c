@@ -419,6 +419,13 @@ START_TEST(accepted_formats) {
         {"", "text/html;x=\"a;q=0, \\\"text/csv\", application/x-npy", "application/x-npy"},
         {"", "text/csv;x=\";q=0\";q=0.3, application/x-npy;q=0.2", "text/csv"},
         {"", ",, text/csv ,", "text/csv"},
+        {"", "image/png", "image/png"},
+        {"", "image/avif,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5", "image/png"},
+        {"", "image/avif,image/webp,image/*,*/*;q=0.8", "application/json"},
+        /* a browser's, of whoever follows a link */
+        {"", "text/html,application/xhtml+xml,image/avif,image/webp,image/png,*/*;q=0.8", "application/json"},
+        {"", "text/html,image/png,text/csv;q=0.5,*/*;q=0.1", "application/json"},
+        {"", "text/html,image/png", "image/png"},
         {"&format=csv", "text/html", "text/csv"},
         {"&format=csv", "application/x-npy", "text/csv"},
     };

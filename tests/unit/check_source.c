@@ -21,7 +21,7 @@ static void teardown(void) {
 
 /* The bytes of a reply do not depend on the pieces in which they are asked for. */
 START_TEST(pulled_in_pieces) {
-    static const char *const formats[] = {"json", "json&flat=1", "npy", "raw", "safetensors", "csv"};
+    static const char *const formats[] = {"json", "json&flat=1", "npy", "raw", "safetensors", "csv", "png"};
     static const char *const ranges[] = {"0:3", "0:3000"}; /* buffered, streamed */
     ground.config.reply_bytes = 2 << 20;                   /* little, so that it is soon streamed */
     for (size_t i = 0; i < PE_COUNT(formats) * PE_COUNT(ranges); i++) {

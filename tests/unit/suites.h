@@ -71,6 +71,7 @@
     X(peers)              \
     X(phase)              \
     X(plans)              \
+    X(png)                \
     X(pool)               \
     X(positions)          \
     X(positions_rule)     \
