@@ -1,12 +1,12 @@
 // The state of a page: the values of its lab's fields, kept in the address so that every picture has a link.
 
 import { effect, signal } from "@preact/signals-core";
-import { fieldsQuery, fieldsRead, fieldValue } from "./fields.js";
+import { fieldsQuery, fieldsRead, fieldText, fieldValue } from "./fields.js";
 import { say, words } from "./words.js";
 
 /** { lab, state, theme, set, link } of a lab whose page this is. */
 export function pageOpen(lab) {
-  const { values, notes } = fieldsRead(lab.fields, location.search);
+  const { values, notes } = fieldsOpen(lab, location.search);
   const page = { lab, state: signal(values), theme: signal(themeNow()), notes: signal(notes.map(noteText)) };
   page.set = (changes) => pageSet(page, changes);
   page.link = () => `${location.origin}${location.pathname}?${fieldsQuery(lab.fields, page.state.value)}`;
@@ -18,6 +18,21 @@ export function pageOpen(lab) {
 const noteText = ({ name, got, used }) =>
   used === undefined ? say(words.page.unknown, { name }) : say(words.page.changed, { name, got, used });
 
+/** What a query says, made to agree; what the query itself said and had to change for that is noted. */
+function fieldsOpen(lab, search) {
+  const { values, notes } = fieldsRead(lab.fields, search);
+  const settled = settle(lab, values, {});
+  const said = new URLSearchParams(search);
+  const moved = lab.fields
+    .filter((field) => said.has(field.name) && !notes.some((note) => note.name === field.name))
+    .map((field) => ({ name: field.name, got: fieldText(field, values[field.name]).slice(0, 40), used: fieldText(field, settled[field.name]) }))
+    .filter(({ got, used }) => got !== used.slice(0, 40));
+  return { values: settled, notes: [...notes, ...moved] };
+}
+
+/** Values that agree with each other: what the lab makes of them, knowing which were just changed. */
+const settle = (lab, values, changes) => (lab.settle ? { ...values, ...lab.settle(values, changes) } : values);
+
 /** Values that rows do not allow become the nearest that they do. */
 function pageSet(page, changes) {
   const values = { ...page.state.value };
@@ -25,7 +40,7 @@ function pageSet(page, changes) {
     const field = page.lab.fields.find((row) => row.name === name);
     values[name] = fieldValue(field, value);
   }
-  page.state.value = page.lab.settle ? { ...values, ...page.lab.settle(values) } : values;
+  page.state.value = settle(page.lab, values, changes);
 }
 
 /** The address follows the state, a little behind: browsers refuse hundreds of changes a second. */
@@ -42,7 +57,7 @@ function watchAddress(page) {
     waiting = setTimeout(() => history.replaceState(null, "", `?${query}`), 150);
   });
   addEventListener("popstate", () => {
-    page.state.value = fieldsRead(page.lab.fields, location.search).values;
+    page.state.value = fieldsOpen(page.lab, location.search).values;
   });
 }
 
