@@ -1,8 +1,11 @@
 // Lines and points over one axis, in SVG: marks can be found, styled and highlighted like any other text.
 //
-//     data { x: {title, min, max, log}, y: {title, min, max, log}, lines: [{name, symbol, x, y, dots, dash}], at, xName(x) }
+//     data { x: {title, min, max, log, ticks}, y: {title, min, max, log}, at, xName(x),
+//            lines: [{name, symbol, x, y, dots, dash, bare, mark}] }
 //
-// lines: at most eight; `dots` marks each point, `dash` 1..3 tells lines apart without colour; at: the x that is chosen.
+// lines: at most eight; `dots` marks each point, `bare` draws nothing else; `dash` 1..3 and `mark` 0..3 (circle, square,
+// triangle, diamond) tell lines apart without colour; at: the x that is chosen; ticks: the x that are named, where not
+// round numbers are. What lies outside an axis is drawn at its end.
 
 import { html, render, svg } from "lit-html";
 import { say, shown, words } from "../page/words.js";
@@ -16,11 +19,14 @@ const along = (axis, size) => {
   const go = axis.log ? Math.log10 : (v) => v;
   const low = go(axis.min);
   const high = go(axis.max);
-  return (v) => ((go(v) - low) / (high - low || 1)) * size;
+  return (v) => ((go(Math.min(axis.max, Math.max(axis.min, v))) - low) / (high - low || 1)) * size;
 };
 
 /** Round numbers that divide an axis into some `n` pieces; powers of ten of a logarithmic one. */
 function ticks(axis, n) {
+  if (axis.ticks) {
+    return axis.ticks;
+  }
   if (axis.log) {
     const first = Math.ceil(Math.log10(axis.min) - 1e-9);
     const last = Math.floor(Math.log10(axis.max) + 1e-9);
@@ -37,9 +43,27 @@ function ticks(axis, n) {
 const path = (line, X, Y) =>
   Array.from(line.y, (y, i) => `${i ? "L" : "M"}${X(line.x[i]).toFixed(2)} ${Y(y).toFixed(2)}`).join("");
 
+const MARKS = ["", "M-4 -4H4V4H-4Z", "M0 -5L5 4H-5Z", "M0 -6L6 0L0 6L-6 0Z"];
+
+/** A point of a line. */
+const dot = (line, x, y) =>
+  line.mark ? svg`<path class="mark" d=${MARKS[line.mark]} transform=${`translate(${x.toFixed(2)} ${y.toFixed(2)})`} />` :
+  svg`<circle cx=${x.toFixed(2)} cy=${y.toFixed(2)} r=${line.mark === 0 ? 4.5 : 3} />`;
+
 const shape = (line, k, X, Y) => svg`<g class=${`line line-${k % 8} ${line.symbol ? `sym-${line.symbol}` : ""}`}>
   ${line.bare ? "" : svg`<path d=${path(line, X, Y)} class=${`dash-${line.dash ?? 0}`} />`}
-  ${line.dots ? Array.from(line.y, (y, i) => svg`<circle cx=${X(line.x[i])} cy=${Y(y)} r="3" />`) : ""}</g>`;
+  ${line.dots ? Array.from(line.y, (y, i) => dot(line, X(line.x[i]), Y(y))) : ""}</g>`;
+
+/** A line as the legend shows it. */
+const sample = (line) => svg`${line.bare ? "" : svg`<path class=${`dash-${line.dash ?? 0}`} d="M0 6H28" />`}
+  ${line.mark === undefined ? "" : dot(line, 14, 6)}`;
+
+/** The name of an x, cut to the room that each has. */
+const tickName = (data, v, room) => {
+  const name = data.xName?.(v) ?? shown(Number(v.toPrecision(12)));
+  const fits = Math.max(2, Math.floor(room / 7));
+  return name.length > fits && data.x.ticks ? `${name.slice(0, fits - 1)}\u2026` : name;
+};
 
 /** Of a line the point next to x. */
 function nearest(line, x) {
@@ -102,13 +126,13 @@ function draw(stage, data, figure) {
   const Y = (v) => HEIGHT - BOTTOM - y(v);
   render(
     html`<ul class="legend">${data.lines.map((line, k) => html`<li class=${`line-${k % 8} ${line.symbol ? `sym-${line.symbol}` : ""}`}>
-        <svg width="28" height="10" aria-hidden="true">${svg`<path class=${`dash-${line.dash ?? 0}`} d="M0 5H28" />`}</svg>${line.name}</li>`)}</ul>
+        <svg width="28" height="12" aria-hidden="true">${sample(line)}</svg>${line.name}</li>`)}</ul>
       <div class="plate chart" tabindex="0" role="application" aria-roledescription=${words.page.chart}
         aria-label=${`${data.title}. ${atText(data)}`}>
       <svg viewBox=${`0 0 ${width} ${HEIGHT}`} width=${width} height=${HEIGHT} aria-hidden="true">
         ${ticks(data.y, 5).map((v) => svg`<line class="rule" x1=${LEFT} x2=${LEFT + right} y1=${Y(v)} y2=${Y(v)} />
           <text class="tick" x=${LEFT - 6} y=${Y(v) + 4} text-anchor="end">${shown(Number(v.toPrecision(12)))}</text>`)}
-        ${ticks(data.x, Math.max(2, Math.floor(right / 90))).map((v) => svg`<text class="tick" x=${X(v)} y=${HEIGHT - BOTTOM + 16} text-anchor="middle">${data.xName?.(v) ?? shown(Number(v.toPrecision(12)))}</text>`)}
+        ${ticks(data.x, Math.max(2, Math.floor(right / 90))).map((v) => svg`<text class="tick" x=${X(v)} y=${HEIGHT - BOTTOM + 16} text-anchor="middle">${tickName(data, v, right / (data.x.ticks?.length ?? 1))}</text>`)}
         <text class="title" x=${LEFT + right / 2} y=${HEIGHT - 4} text-anchor="middle">${data.x.title}</text>
         ${data.at !== undefined ? svg`<line class="probe" x1=${X(data.at)} x2=${X(data.at)} y1=${TOP} y2=${HEIGHT - BOTTOM} />` : ""}
         ${data.lines.map((line, k) => shape(line, k, X, Y))}
