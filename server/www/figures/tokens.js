@@ -1,47 +1,118 @@
-// Words in a row that can be put into another order, by dragging or by keys.
+// Words in a row that can be put into another order: by dragging, by two presses, or by keys.
 //
-//     data { words: [text], marks: [class or ""], field } -> the lab's field `field` is set to the new order
+//     data { words: [text], field, values: [text], below: [text], marks: [class or ""], notes: [text or ""] }
 //
-// With a word in focus: left and right go to its neighbours, and with Alt they take the word along.
+// The lab's field `field` is set to the new order of `values`, what the field holds for each word (the words). below:
+// what stands under each (its place, from 0); notes: what is said of it aloud, as marks are only seen.
+//
+// A word is pressed, then the place where it should go. With a word in focus left and right go to its neighbours, and
+// with Alt they take it along.
 
 import { html, render } from "lit-html";
 import { say, words } from "../page/words.js";
 
+const FAR = 6; // pixels that a pointer moves before a press is a drag
+
+const moved = (list, from, to) => {
+  const order = [...list];
+  order.splice(to, 0, ...order.splice(from, 1));
+  return order;
+};
+
+function put(figure, from, to) {
+  const { data } = figure;
+  if (from !== to) {
+    figure.page.set({ [data.field]: moved(data.values ?? data.words, from, to) });
+    figure.page.probe(moved(data.words, from, to).join(" "));
+  }
+}
+
+/** A first press takes word i up, a second one says where it goes. */
+function press(stage, figure, i) {
+  const from = stage.held;
+  stage.held = from === undefined ? i : undefined;
+  if (from !== undefined) {
+    put(figure, from, i);
+  }
+  draw(stage, figure.data, figure);
+}
+
+function key(event, stage, figure, i) {
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const to = i + by;
+  if (!by || to < 0 || to >= figure.data.words.length) {
+    return;
+  }
+  event.preventDefault();
+  if (event.altKey) {
+    put(figure, i, to);
+  }
+  stage.querySelectorAll("button")[to].focus();
+}
+
+/** The place whose middle is nearest to a point of the window. */
+function placeAt(stage, x, y) {
+  const far = [...stage.querySelectorAll("li")].map((item) => {
+    const box = item.getBoundingClientRect();
+    return Math.hypot(x - box.left - box.width / 2, y - box.top - box.height / 2);
+  });
+  return far.indexOf(Math.min(...far));
+}
+
+/** Follows a pointer that went down on word i; what does not move far is left to be a press. */
+function drag(down, stage, figure, i) {
+  const button = down.currentTarget;
+  let far = false;
+  button.setPointerCapture(down.pointerId);
+  const move = (event) => {
+    const x = event.clientX - down.clientX;
+    const y = event.clientY - down.clientY;
+    far ||= Math.hypot(x, y) > FAR;
+    button.style.transform = far ? `translate(${x}px,${y}px)` : "";
+  };
+  const up = (event) => {
+    button.style.transform = "";
+    stage.dragged = far;
+    if (far && event.type === "pointerup") {
+      put(figure, i, placeAt(stage, event.clientX, event.clientY));
+    }
+    button.removeEventListener("pointermove", move);
+    button.removeEventListener("pointerup", up);
+    button.removeEventListener("pointercancel", up);
+  };
+  button.addEventListener("pointermove", move);
+  button.addEventListener("pointerup", up);
+  button.addEventListener("pointercancel", up);
+}
+
+/** A drag ends in a click, too, which is none. */
+function click(event, stage, figure, i) {
+  const dragged = stage.dragged && event.detail > 0;
+  stage.dragged = false;
+  if (!dragged) {
+    press(stage, figure, i);
+  }
+}
+
+const label = (data, i) =>
+  [say(words.page.token, { word: data.words[i], i: i + 1, n: data.words.length }), data.notes?.[i]].filter(Boolean).join(", ");
+
 function draw(stage, data, figure) {
-  const put = (from, to) => {
-    const order = [...data.words];
-    order.splice(to, 0, ...order.splice(from, 1));
-    figure.page.set({ [data.field]: order });
-    figure.page.probe(order.join(" "));
-  };
-  const key = (event, i) => {
-    const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    const to = i + by;
-    if (!by || to < 0 || to >= data.words.length) {
-      return;
-    }
-    event.preventDefault();
-    if (event.altKey) {
-      put(i, to);
-    }
-    stage.querySelectorAll("button")[to].focus();
-  };
   render(
     html`<ol class="tokens" aria-label=${data.title}>${data.words.map(
-      (word, i) => html`<li><button type="button" draggable="true" class=${data.marks?.[i] ?? ""}
-        aria-label=${say(words.page.token, { word, i: i + 1, n: data.words.length })}
-        @keydown=${(event) => key(event, i)}
-        @dragstart=${(event) => event.dataTransfer.setData("text/plain", String(i))}
-        @dragover=${(event) => event.preventDefault()}
-        @drop=${(event) => {
-          event.preventDefault();
-          put(Number(event.dataTransfer.getData("text/plain")), i);
-        }}>${word}<span class="small" aria-hidden="true">${i}</span></button></li>`,
+      (word, i) => html`<li><button type="button" class=${data.marks?.[i] ?? ""} aria-label=${label(data, i)}
+        aria-pressed=${stage.held === i ? "true" : "false"}
+        @keydown=${(event) => key(event, stage, figure, i)}
+        @pointerdown=${(event) => drag(event, stage, figure, i)}
+        @click=${(event) => click(event, stage, figure, i)}>${word}<span class="small" aria-hidden="true">${data.below?.[i] ?? i}</span></button></li>`,
     )}</ol><p class="small">${words.page.tokenKeys}</p>`,
     stage,
   );
 }
 
-const table = (data) => ({ head: ["", data.title], rows: data.words.map((word, i) => [String(i), word]) });
+const table = (data) => ({
+  head: [words.page.place, data.title],
+  rows: data.words.map((word, i) => [String(i), [word, data.notes?.[i]].filter(Boolean).join(", ")]),
+});
 
 export const tokens = { draw, table, cell: String };

@@ -38,7 +38,8 @@ export const words = {
     yes: "holds",
     no: "fails",
     token: "{word}, {i} of {n}",
-    tokenKeys: "Drag a word, or hold Alt and press an arrow key.",
+    tokenKeys: "Drag one, or press it and then the place where it should go; with keys: Alt and an arrow.",
+    place: "place",
   },
   labs: {
     waves: {
