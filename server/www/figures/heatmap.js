@@ -1,9 +1,10 @@
 // A matrix as colours: rows down, columns across, one cell a number, never fewer pixels than numbers. What is wider or
 // longer than the room is shown in part, around the cell that is chosen, and the figure says so.
 //
-//     data { rows, columns, values, domain, row, column, rowName(i), columnName(j), at: {row, column}, symbols }
+//     data { rows, columns, values, domain, row, column, rowName(i), columnName(j), at: {row, column}, symbols, labels }
 //
-// values [rows * columns]; domain d: colours go from -d to d; row, column: titles of the axes; at: the chosen cell.
+// values [rows * columns]; domain d: colours go from -d to d; row, column: titles of the axes; at: the chosen cell;
+// labels: {row: [text], column: [text]} of a matrix so small that each row, column and number can be written out.
 
 import { html, render } from "lit-html";
 import { colourIndex, pixels } from "../page/colour.js";
@@ -11,6 +12,7 @@ import { say, shown, words } from "../page/words.js";
 
 const palettes = { light: pixels("light"), dark: pixels("dark") };
 const HEIGHT = 512; // at most, in pixels of the page
+const SIDE = 72; // labels of rows
 
 /** The part of 0..all that is shown: `room` of them, with `at` in it. */
 const part = (all, room, at) => {
@@ -22,10 +24,10 @@ const rowName = (data, i) => data.rowName?.(i) ?? String(i);
 const columnName = (data, j) => data.columnName?.(j) ?? String(j);
 
 function layout(stage, data) {
-  const width = Math.max(64, stage.clientWidth - 64);
+  const width = Math.max(64, stage.clientWidth - (data.labels ? SIDE : 64));
   const rows = part(data.rows, HEIGHT, data.at?.row ?? 0);
   const columns = part(data.columns, width, data.at?.column ?? 0);
-  const cell = Math.max(1, Math.floor(Math.min(width / columns.n, HEIGHT / rows.n, data.cell ?? 32)));
+  const cell = Math.max(1, Math.floor(Math.min(width / columns.n, HEIGHT / rows.n, data.cell ?? (data.labels ? 56 : 32))));
   return { rows, columns, cell };
 }
 
@@ -44,6 +46,40 @@ function paint(canvas, data, view, theme) {
   }
   pen.putImageData(image, 0, 0);
 }
+
+const ROOM = 30; // pixels of a cell with its number in it
+
+/** The numbers themselves, in dark or light ink, whichever is read better on the cell's colour. */
+function write(canvas, data, { rows, columns, cell }, theme) {
+  const sharp = globalThis.devicePixelRatio || 1;
+  canvas.width = columns.n * cell * sharp;
+  canvas.height = rows.n * cell * sharp;
+  const pen = canvas.getContext("2d");
+  pen.scale(sharp, sharp);
+  pen.font = `${cell < 40 ? 10 : 13}px system-ui, "DejaVu Sans", sans-serif`;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  for (let k = 0; k < rows.n * columns.n; k++) {
+    const i = Math.floor(k / columns.n);
+    const j = k % columns.n;
+    const value = data.values[(rows.from + i) * data.columns + columns.from + j];
+    pen.fillStyle = ink(palettes[theme][colourIndex(value, data.domain)]);
+    pen.fillText(twoPlaces(value), (j + 0.5) * cell, (i + 0.5) * cell);
+  }
+}
+
+const twoPlaces = (v) => (Math.abs(v) < 0.005 ? "0" : v.toFixed(2).replace("-", "\u2212"));
+
+/** Black or white on a pixel's colour: by its luminance, where both have the same contrast. */
+function ink(pixel) {
+  const [r, g, b] = [pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255].map((v) => (v / 255) ** 2.2);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
+}
+
+/** Names of all columns, or of all rows, each as wide or high as a cell; upright where one is too long. */
+const names = (list, way, { from, n }, cell) => html`
+  <ol class=${`labels ${way} ${way === "column" && list.some((name) => name.length * 8 > cell) ? "upright" : ""}`} aria-hidden="true">
+    ${list.slice(from, from + n).map((name) => html`<li .style=${way === "column" ? `width:${cell}px` : `height:${cell}px`}><span>${name}</span></li>`)}</ol>`;
 
 /** What is under the probe, in words. */
 const cellText = (data, { row, column }) =>
@@ -110,6 +146,10 @@ function bar(canvas, theme) {
   pen.putImageData(image, 0, 0);
 }
 
+/** The title of an axis and, unless all are written out, its first and last name. */
+const axis = (title, arrow, ends) => html`<p class="axis">${title} ${arrow}
+  ${ends ? html`<span class="small">${ends[0]} \u2026 ${ends[1]}</span>` : ""}</p>`;
+
 const place = (left, top, width, height) => `left:${left}px;top:${top}px;width:${width}px;height:${height}px`;
 
 function draw(stage, data, figure) {
@@ -120,16 +160,18 @@ function draw(stage, data, figure) {
   const cut = rows.n < data.rows || columns.n < data.columns;
   const at = data.at && figure.spec.probe ? data.at : null;
   render(
-    html`<div class="heatmap">
-      <p class="axis">${data.column} \u2192 <span class="small">${columnName(data, columns.from)} \u2026 ${columnName(data, columns.from + columns.n - 1)}</span></p>
+    html`<div class=${`heatmap ${data.labels ? "labelled" : ""}`}>
+      ${axis(data.column, "\u2192", !data.labels && [columnName(data, columns.from), columnName(data, columns.from + columns.n - 1)])}
+      ${data.labels ? names(data.labels.column, "column", columns, cell) : ""}
+      ${data.labels ? names(data.labels.row, "row", rows, cell) : ""}
       <div class="plate" tabindex="0" role="application" aria-roledescription=${words.page.heatmap}
           aria-label=${`${data.title}. ${at ? cellText(data, at) : ""}`}
           .style=${`width:${columns.n * cell}px;height:${rows.n * cell}px`}>
-        <canvas aria-hidden="true"></canvas>
+        <canvas aria-hidden="true"></canvas>${data.labels && cell >= ROOM ? html`<canvas class="numbers" aria-hidden="true"></canvas>` : ""}
         ${at ? html`<div class="cross ${data.symbols?.row ? `sym-${data.symbols.row}` : ""}" .style=${place(0, (at.row - rows.from) * cell, columns.n * cell, cell)}></div>
           <div class="cross ${data.symbols?.column ? `sym-${data.symbols.column}` : ""}" .style=${place((at.column - columns.from) * cell, 0, cell, rows.n * cell)}></div>` : ""}
       </div>
-      <p class="axis">${data.row} \u2193 <span class="small">${rowName(data, rows.from)} \u2026 ${rowName(data, rows.from + rows.n - 1)}</span></p>
+      ${axis(data.row, "\u2193", !data.labels && [rowName(data, rows.from), rowName(data, rows.from + rows.n - 1)])}
       <p class="bar"><span>${shown(-data.domain)}</span><canvas aria-hidden="true" class="colours"></canvas><span>${shown(data.domain)}</span></p>
       <p class="small">${at ? cellText(data, at) : ""} ${cut ? say(words.page.window, { rows: rows.n, columns: columns.n, allRows: data.rows, allColumns: data.columns }) : ""}</p>
     </div>`,
@@ -138,6 +180,10 @@ function draw(stage, data, figure) {
   const plate = stage.querySelector(".plate");
   paint(plate.querySelector("canvas"), data, view, theme);
   bar(stage.querySelector(".colours"), theme);
+  const numbers = plate.querySelector(".numbers");
+  if (numbers) {
+    write(numbers, data, view, theme);
+  }
   if (!plate.listening) {
     plate.listening = true;
     listen(plate, figure);
