@@ -65,7 +65,7 @@ export function callMount(host, figure) {
           @click=${() => choose(name)}>${name}</button>`,
       )}
       <button type="button" class="copy" @click=${(event) => copy(text, host, event.target)}>${words.page.copy}</button></div>
-      <pre tabindex="0" role="region" aria-label=${words.page.call}><code>${marked(text, figure)}</code></pre>
+      <pre tabindex="0" role="region" aria-label=${say(words.page.callOf, { title: figure.words.title })}><code>${marked(text, figure)}</code></pre>
       ${bytes ? html`<p class="small">${say(words.page.bytes, { bytes: shown(bytes) })}</p>` : ""}`,
     host,
   );

@@ -23,6 +23,7 @@ export function figureMount(host, page) {
   const name = host.dataset.figure;
   const figure = { host, page, name, spec: page.lab.figures[name], words: words.lab.figures[name] };
   figure.kind = kinds[figure.spec.kind];
+  host.figure = figure; // whoever looks from the console, or tests, sees what is drawn: calls, replies, data
   figure.stage = host.querySelector(".stage");
   figure.stage.textContent = "";
   figure.below = host.appendChild(document.createElement("div"));

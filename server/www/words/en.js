@@ -19,6 +19,7 @@ export const words = {
     right: "Yes: {answer}.",
     wrong: "It is: {answer}.",
     call: "Show the call",
+    callOf: "{title}, the call",
     table: "Table",
     tools: "{title}: call, table, files",
     tableOf: "{title}, as a table",
