@@ -1,7 +1,8 @@
 // What a lab lets its reader change: rows of fields, read from a query and written to one. The query of a page is the
 // query of the call that it is about, so names are the service's; what only the page knows begins with "v.".
 //
-// A value outside its row is never passed on: it is moved to the nearest one allowed, and a note says so.
+// A value outside its row is never passed on: it is moved to the nearest one allowed, and a note says so. So is what
+// settle(values) changes, where values depend on each other.
 //
 //     { name, kind, def, min, max, step, choices, symbol, fixed }
 //
@@ -13,15 +14,21 @@
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
+/** The nearest value on the row's steps, which begin at its lowest. */
+const stepped = (value, { min, max, step = 1 }) => {
+  const last = min + Math.floor((max - min) / step) * step;
+  return clamp(min + Math.round((value - min) / step) * step, min, last);
+};
+
 /** A field row's value from text; undefined where it cannot be read at all. */
 const readers = {
-  integer: (text, field) => (/^[+-]?\d{1,15}$/.test(text) ? clamp(Number(text), field.min, field.max) : undefined),
+  integer: (text, field) => (/^[+-]?\d{1,15}$/.test(text) ? stepped(Number(text), field) : undefined),
   number: (text, field) =>
     text.trim() !== "" && Number.isFinite(Number(text)) ? clamp(Number(text), field.min, field.max) : undefined,
   choice: (text, field) => (field.choices.includes(text) ? text : undefined),
   flag: (text) => (text === "1" || text === "true" ? true : text === "0" || text === "false" ? false : undefined),
   count: (text, field) =>
-    /^0:\d{1,15}$/.test(text) ? clamp(Number(text.slice(2)), field.min, field.max) : undefined,
+    /^0:\d{1,15}$/.test(text) ? stepped(Number(text.slice(2)), field) : undefined,
   words: (text, field) => {
     const words = text.split(",").map((word) => word.trim().slice(0, 24)).filter(Boolean).slice(0, field.max);
     return words.length >= field.min ? words : undefined;
@@ -42,33 +49,39 @@ export function fieldValue(field, value) {
   return readers[field.kind](fieldText(field, value), field) ?? field.def;
 }
 
+/** Each field's value as a query has it, or its default. */
+const valuesRead = (fields, query) =>
+  Object.fromEntries(
+    fields.map((field) => {
+      const text = query.get(field.name);
+      return [field.name, (text === null ? undefined : readers[field.kind](text, field)) ?? field.def];
+    }),
+  );
+
 /**
  * The values that a query says, and what had to be changed: { values: {name: value}, notes: [{name, got, used}] }.
- * A name that no row has is noted, too, with used undefined.
+ * A name that no row has is noted, too, with used undefined; of a name that comes twice the first is used.
  */
-export function fieldsRead(fields, search) {
+export function fieldsRead(fields, search, settle) {
   const query = new URLSearchParams(search);
-  const values = {};
+  const read = valuesRead(fields, query);
+  const values = settle?.(read) ?? read;
   const notes = [];
-  for (const field of fields) {
-    const text = query.get(field.name);
-    const read = text === null ? field.def : readers[field.kind](text, field);
-    values[field.name] = read ?? field.def;
-    if (text !== null && fieldText(field, values[field.name]) !== text && !sameNumber(field, text, read)) {
-      notes.push({ name: field.name, got: text.slice(0, 40), used: fieldText(field, values[field.name]) });
-    }
-  }
   for (const name of new Set(query.keys())) {
-    if (!fields.some((field) => field.name === name)) {
-      notes.push({ name: name.slice(0, 40), got: query.get(name).slice(0, 40) });
+    const field = fields.find((row) => row.name === name);
+    const got = query.getAll(name).join(", ");
+    if (!field || !sameText(field, got, values[name])) {
+      notes.push({ name: name.slice(0, 40), got: got.slice(0, 40), used: field && fieldText(field, values[name]) });
     }
   }
   return { values, notes };
 }
 
-/** "1e4" is 10000: no change to speak of. */
-const sameNumber = (field, text, read) =>
-  field.kind === "flag" ? read !== undefined : field.kind === "number" && read === Number(text);
+/** "1e4" is 10000, and "true" is 1: no change to speak of. */
+const sameText = (field, text, value) =>
+  text === fieldText(field, value) ||
+  (field.kind === "number" && text.trim() !== "" && Number(text) === value) ||
+  (field.kind === "flag" && readers.flag(text) === value);
 
 /** The query of some values: all of the service's names in the order of rows, of the page's own those that differ. */
 export function fieldsQuery(fields, values) {

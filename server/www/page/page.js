@@ -1,13 +1,13 @@
 // The state of a page: the values of its lab's fields, kept in the address so that every picture has a link.
 
 import { effect, signal } from "@preact/signals-core";
-import { fieldsQuery, fieldsRead, fieldText, fieldValue } from "./fields.js";
+import { fieldsQuery, fieldsRead, fieldValue } from "./fields.js";
 import { say, words } from "./words.js";
 
 /** { lab, state, theme, set, link } of a lab whose page this is. */
 export function pageOpen(lab) {
-  const { values, notes } = fieldsOpen(lab, location.search);
-  const page = { lab, state: signal(values), theme: signal(themeNow()), notes: signal(notes.map(noteText)) };
+  const page = { lab, state: signal({}), theme: signal(themeNow()), notes: signal([]) };
+  addressRead(page);
   page.set = (changes) => pageSet(page, changes);
   page.link = () => `${location.origin}${location.pathname}?${fieldsQuery(lab.fields, page.state.value)}`;
   page.probe = (text) => tell(text);
@@ -15,20 +15,15 @@ export function pageOpen(lab) {
   return page;
 }
 
+/** The state that the address says, and notes of what in it cannot be. */
+function addressRead(page) {
+  const { values, notes } = fieldsRead(page.lab.fields, location.search, (read) => settle(page.lab, read, {}));
+  page.state.value = values;
+  page.notes.value = notes.map(noteText);
+}
+
 const noteText = ({ name, got, used }) =>
   used === undefined ? say(words.page.unknown, { name }) : say(words.page.changed, { name, got, used });
-
-/** What a query says, made to agree; what the query itself said and had to change for that is noted. */
-function fieldsOpen(lab, search) {
-  const { values, notes } = fieldsRead(lab.fields, search);
-  const settled = settle(lab, values, {});
-  const said = new URLSearchParams(search);
-  const moved = lab.fields
-    .filter((field) => said.has(field.name) && !notes.some((note) => note.name === field.name))
-    .map((field) => ({ name: field.name, got: fieldText(field, values[field.name]).slice(0, 40), used: fieldText(field, settled[field.name]) }))
-    .filter(({ got, used }) => got !== used.slice(0, 40));
-  return { values: settled, notes: [...notes, ...moved] };
-}
 
 /** Values that agree with each other: what the lab makes of them, knowing which were just changed. */
 const settle = (lab, values, changes) => (lab.settle ? { ...values, ...lab.settle(values, changes) } : values);
@@ -56,9 +51,7 @@ function watchAddress(page) {
     }
     waiting = setTimeout(() => history.replaceState(null, "", `?${query}`), 150);
   });
-  addEventListener("popstate", () => {
-    page.state.value = fieldsOpen(page.lab, location.search).values;
-  });
+  addEventListener("popstate", () => addressRead(page));
 }
 
 // ---- Light and dark ----------------------------------------------------------------------------------------------
