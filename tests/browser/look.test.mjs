@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+//
+// Every page in light and dark, wide and narrow: nothing for the browser or axe to complain of, nothing wider than its
+// window, nothing from elsewhere. Pictures of all are kept in build/browser.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { axeFile, labs, overflow, pageOpen, pageTest, shots, siteOpen } from "./_page.mjs";
+
+const axe = readFileSync(axeFile, "utf8");
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
+/** Where axe cannot tell what colour is behind a text; contrastFaults() can. */
+const DECIDED = { "color-contrast": "math, math *, svg text" };
+
+const site = await siteOpen();
+const pages = [["index", "/"], ...labs.map(({ name }) => [name, `/labs/${name}`])];
+
+for (const [name, path] of pages) {
+  for (const theme of ["light", "dark"]) {
+    for (const width of [1280, 390, 320]) {
+      pageTest(site, `${name}, ${theme}, ${width}: fits, without complaint`, path, { theme, width }, async (page) => {
+        assert.equal(page.status, 200);
+        assert.ok((await overflow(page)) <= 0, `wider than its window by ${await overflow(page)} pixels`);
+        assert.equal(await page.locator(".failed").count(), 0, "a figure could not be drawn");
+        await page.screenshot({ path: join(shots, `${name}-${theme}-${width}.png`), fullPage: true });
+      });
+    }
+  }
+}
+
+/** What axe finds, as lines: violations, and what it could not decide and is not among what we have decided. */
+async function accessFaults(page) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(async ([rules, decided]) => {
+    const { violations, incomplete } = await globalThis.axe.run(document, { runOnly: rules, resultTypes: ["violations", "incomplete"] });
+    const open = ({ id, nodes }) => ({
+      id: `${id} (undecided)`,
+      nodes: nodes.filter(({ target }) => !decided[id] || !document.querySelector(target.at(-1))?.matches(decided[id])),
+    });
+    return [...violations, ...incomplete.map(open)].map(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target.join(" ")}`));
+  }, [RULES, DECIDED]);
+  return found.flat();
+}
+
+/** Texts in equations and drawings whose contrast with what is behind them is below 4.5, as WCAG measures it. */
+const contrastFaults = (page) =>
+  page.evaluate(() => {
+    const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
+    const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const light = (colour) => {
+      const [r, g, b] = parts(colour).map((v) => linear(v / 255));
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const behind = (element) => {
+      const colour = getComputedStyle(element).backgroundColor;
+      return parts(colour)[3] === 0 && element.parentElement ? behind(element.parentElement) : colour;
+    };
+    return [...document.querySelectorAll("math, math *, svg text")].flatMap((element) => {
+      const style = getComputedStyle(element);
+      const [low, high] = [light(element.matches("svg *") ? style.fill : style.color), light(behind(element))].sort((a, b) => a - b);
+      return (high + 0.05) / (low + 0.05) >= 4.5 ? [] : [`contrast below 4.5: ${element.outerHTML.slice(0, 80)}`];
+    });
+  });
+
+/** All that opens is open: axe sees only what is shown. One table is enough, as all are made by the same lines. */
+async function openDrawers(page) {
+  await page.$$eval(".tools", (all) => all.forEach((tools) => tools.querySelector("button[aria-expanded]").click()));
+  await page.$$eval("details:not([hidden])", (all) => all.forEach((details) => { details.open = true; }));
+  await page.$$eval("fieldset.predict", (all) => all.forEach((question) => question.querySelector("button").click()));
+}
+
+for (const [name, path] of pages) {
+  for (const [theme, width] of [["light", 1280], ["dark", 1280], ["light", 320]]) {
+    test(`${name}, ${theme}, ${width}: axe`, async () => {
+      const page = await pageOpen(site, path, { theme, width, bypassCSP: true });
+      await openDrawers(page);
+      assert.deepEqual([...(await accessFaults(page)), ...(await contrastFaults(page))], []);
+      assert.ok((await overflow(page)) <= 0, "wider than its window with all drawers open");
+      await page.context().close();
+    });
+  }
+}
+
+test("a table that is open: axe", async () => {
+  for (const { name } of labs) {
+    const page = await pageOpen(site, `/labs/${name}`, { bypassCSP: true });
+    await page.locator(".tools button[aria-expanded]").nth(1).click();
+    await page.evaluate(axe);
+    const { violations } = await page.evaluate(() => globalThis.axe.run(document.querySelector(".drawer.table:not([hidden])"), { runOnly: ["cat.tables", "cat.aria", "cat.keyboard", "cat.name-role-value"] }));
+    assert.deepEqual(violations.map(({ id }) => id), [], name);
+    await page.context().close();
+  }
+});
+
+test("axe as called here finds what is wrong, and what is undecided", async () => {
+  const page = await pageOpen(site, "/", { bypassCSP: true });
+  await page.evaluate(() => {
+    document.querySelector("h1").style.color = "#bbb";
+    document.querySelector("main").append(document.createElement("button"));
+    const text = Object.assign(document.createElement("p"), { textContent: "over a picture" });
+    text.style.background = "linear-gradient(red, blue)";
+    document.querySelector("main").append(text);
+  });
+  const found = (await accessFaults(page)).join("\n");
+  assert.match(found, /^color-contrast: /m);
+  assert.match(found, /^button-name: /m);
+  assert.match(found, /^color-contrast \(undecided\): /m);
+  await page.context().close();
+});
+
+test("a page that is not there is a 404", async () => {
+  const page = await pageOpen(site, "/labs/no-such-lab", { width: 320 });
+  assert.equal(page.status, 404);
+  assert.ok((await overflow(page)) <= 0);
+  assert.ok(page.faults.every((fault) => /404/.test(fault)), page.faults.join("\n"));
+  await page.context().close();
+});
