@@ -2,7 +2,8 @@
 // empty. In OKLab, where equal steps look equal; the service's format=png has the same map, by the same formula.
 //
 // Entry i of 256 stands for t = (i - 127.5)/127.5 in -1..1. Lightness and chroma go linearly from the middle to either
-// end; the hue is 255 degrees below and 50 above.
+// end; the hue is 255 degrees below and 50 above. Where a screen cannot show one of the two hues, both have the largest
+// chroma that it can, found by halving: so their lightness stays alike. (server/wire/png.c has the formula in full.)
 
 const MAPS = {
   light: { middle: 0.97, end: 0.42, chroma: 0.145 },
@@ -23,13 +24,31 @@ function linear(L, a, b) {
   ];
 }
 
+const BLUE = 255, ORANGE = 50;
+
+function colour(L, C, hue) {
+  const turn = (hue * Math.PI) / 180;
+  return linear(L, C * Math.cos(turn), C * Math.sin(turn));
+}
+
+/** Can a screen show both hues? */
+const shown = (L, C) => [BLUE, ORANGE].every((hue) => colour(L, C, hue).every((v) => v >= 0 && v <= 1));
+
+function clip(L, C) {
+  if (shown(L, C)) return C;
+  let low = 0, high = C;
+  for (let n = 0; n < 40; n++) {
+    const middle = (low + high) / 2;
+    if (shown(L, middle)) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
 function entry(map, i) {
   const t = (i - 127.5) / 127.5;
-  const size = Math.abs(t);
-  const hue = ((t < 0 ? 255 : 50) * Math.PI) / 180;
-  const L = map.middle + (map.end - map.middle) * size;
-  const C = map.chroma * size;
-  return linear(L, C * Math.cos(hue), C * Math.sin(hue)).map((v) =>
+  const L = map.middle + (map.end - map.middle) * Math.abs(t);
+  return colour(L, clip(L, map.chroma * Math.abs(t)), t < 0 ? BLUE : ORANGE).map((v) =>
     Math.floor(255 * gamma(Math.min(1, Math.max(0, v))) + 0.5),
   );
 }
