@@ -65,6 +65,7 @@ void pe_fields_init(const struct pe_field *fields, size_t n, void *base, size_t 
     for (size_t i = 0; i < n; i++) {
         if (fields[i].def) {
             (void)!pe_field_parse(NULL, fields, &fields[i], base, fields[i].def, &err);
+            err.code = PE_OK; /* of one row alone */
         }
     }
     *(uint64_t *)base = 0; /* a default is not a given value */
