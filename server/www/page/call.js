@@ -6,26 +6,27 @@ import { say, shown, words } from "./words.js";
 
 const origin = () => location.origin;
 const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-const file = (call) => (callFormat(call) === "npy" ? `${call.op}.npy` : `${call.op}.json`);
+const nth = (i) => (i ? String(i + 1) : ""); // of several calls each has names of its own
+const file = (call, i) => `${call.op.replaceAll("/", "-")}${nth(i)}.${callFormat(call)}`;
 const bodyOf = (call) => callRequest(call).body;
 
 /** What a shell runs; exactly these bytes were drawn. */
-export const callCurl = (call) =>
-  `curl ${quote(origin() + callTarget(call, callFormat(call)))}${call.body ? ` -d ${quote(bodyOf(call))}` : ""} -o ${file(call)}`;
+export const callCurl = (call, i = 0) =>
+  `curl ${quote(origin() + callTarget(call, callFormat(call)))}${call.body ? ` -d ${quote(bodyOf(call))}` : ""} -o ${file(call, i)}`;
 
-function callPython(call) {
+function callPython(call, i) {
   const url = `"${origin()}${callTarget(call, callFormat(call))}"`;
   const open = call.body ? `Request(${url}, ${JSON.stringify(bodyOf(call))}.encode())` : url;
   const imports = call.body ? "from urllib.request import Request, urlopen" : "from urllib.request import urlopen";
   return callFormat(call) === "npy"
-    ? `import io, numpy\n${imports}\nx = numpy.load(io.BytesIO(urlopen(${open}).read()))`
-    : `import json\n${imports}\nreply = json.load(urlopen(${open}))`;
+    ? `import io, numpy\n${imports}\nx${nth(i)} = numpy.load(io.BytesIO(urlopen(${open}).read()))`
+    : `import json\n${imports}\nreply${nth(i)} = json.load(urlopen(${open}))`;
 }
 
-function callFetch(call) {
+function callFetch(call, i) {
   const url = JSON.stringify(origin() + callTarget(call, "json"));
   const more = call.body ? `, { method: "POST", body: ${JSON.stringify(bodyOf(call))} }` : "";
-  return `const reply = await (await fetch(${url}${more})).json();`;
+  return `const reply${nth(i)} = await (await fetch(${url}${more})).json();`;
 }
 
 const languages = { curl: callCurl, Python: callPython, fetch: callFetch };

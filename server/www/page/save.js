@@ -35,12 +35,18 @@ export function saveCsv(figure) {
   save(`${text}\n`, nameOf(figure, "csv"), "text/csv");
 }
 
+/** The service's picture of the first call, in the figure's colours. */
+async function servicePng({ calls: [{ op, query }], data, page }) {
+  const look = { "png.domain": data.domain, "png.theme": page.theme.value };
+  const reply = await fetch(callTarget({ op, query: { ...query, ...look } }, "png"));
+  return reply.ok && reply.blob();
+}
+
 /** By the service where it draws the same, else what the page drew. */
 export async function savePng(figure) {
-  if (figure.spec.still && !figure.calls[0].body) {
-    const query = { ...figure.calls[0].query, "png.theme": figure.page.theme.value };
-    const reply = await fetch(callTarget({ ...figure.calls[0], query }, "png"));
-    save(await reply.blob(), nameOf(figure, "png"), "image/png");
+  const picture = figure.spec.still && !figure.calls[0].body && (await servicePng(figure));
+  if (picture) {
+    save(picture, nameOf(figure, "png"), "image/png");
     return;
   }
   const canvas = figure.stage.querySelector("canvas") ?? (await drawn(figure.stage.querySelector("svg")));

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+//
+// Under every figure: the call that drew it, in languages that would run it, files that open, a table, and words for
+// who cannot see it. What stands in labs/NAME.claims.js as the lab's figures is what is on its page.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { figureNames, inFigure, labs, pageTest, siteOpen, source, words } from "./_page.mjs";
+import { npyNumbers } from "./_reference.mjs";
+
+const site = await siteOpen();
+const texts = words.page;
+const AsyncFunction = (async () => {}).constructor;
+
+const button = (page, name, text) => page.locator(`#${name} .below > .tools`).getByRole("button", { name: text, exact: true });
+
+// ---- Calls --------------------------------------------------------------------------------------------------------
+
+/** Would a program of that language be read without complaint? */
+const readable = {
+  fetch: (text) => new AsyncFunction(text),
+  Python: (text) => pythonReads(text),
+  PyTorch: (text) => pythonReads(text),
+  curl: (text) => assert.equal(spawnSync("sh", ["-n"], { input: text }).status, 0, text),
+};
+
+function pythonReads(text) {
+  const { status, stderr } = spawnSync("/usr/bin/python3", ["-c", "import sys; compile(sys.stdin.read(), 'call', 'exec')"], { input: text });
+  assert.equal(status, 0, `${stderr}\n${text}`);
+}
+
+async function callsShown(page, name) {
+  await button(page, name, texts.call).click();
+  const drawer = page.locator(`#${name} .below > .drawer`).first();
+  const languages = await drawer.locator(".tools button[aria-pressed]").allInnerTexts();
+  for (const language of ["curl", "Python", "fetch"]) {
+    assert.ok(languages.includes(language), `${name}: no ${language}`);
+  }
+  const calls = await inFigure(page, name, (figure) => figure.calls.length);
+  for (const language of languages) {
+    await drawer.locator(".tools").getByRole("button", { name: language, exact: true }).click();
+    const text = await drawer.locator("pre code").textContent();
+    assert.ok(text.trim(), `${name}: ${language} is empty`);
+    assert.ok(!/undefined|NaN|\[object/.test(text), `${name}: ${language}: ${text}`);
+    readable[language](text);
+    if (language === "curl") {
+      const lines = text.trim().split("\n");
+      assert.equal(lines.length, calls, `${name}: a line for each call`);
+      lines.forEach((line) => assert.ok(line.startsWith(`curl '${site.origin}/v1/`), `${name}: ${line}`));
+      assert.equal(new Set(lines.map((line) => line.match(/-o (\S+)$/)[1])).size, calls, `${name}: each call has a file of its own`);
+    }
+  }
+  await button(page, name, texts.call).click();
+}
+
+// ---- Files and table ----------------------------------------------------------------------------------------------
+
+async function download(page, name, text) {
+  const [file] = await Promise.all([page.waitForEvent("download"), button(page, name, text).click()]);
+  assert.match(file.suggestedFilename(), new RegExp(`^posenc-.*${name}.*\\.${text.replace(".", "").toLowerCase()}$`));
+  return readFileSync(await file.path());
+}
+
+/** The cells of a CSV file, by RFC 4180. */
+const csvCells = (text) =>
+  text.split("\n").slice(0, -1).map((line) =>
+    [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^",]*))/g)].map(([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare));
+
+/** What a cell of the page says, as the number that its digits mean. */
+const numberOf = (text) => Number(text.replace("\u2212", "-"));
+
+const near = (text, number) => Math.abs(numberOf(text) - number) <= 0.006 * Math.abs(number) + 1e-12;
+
+async function tableShown(page, name, csv) {
+  await button(page, name, texts.table).click();
+  const table = page.locator(`#${name} .drawer.table table`);
+  const rows = await table.locator("tbody tr").count();
+  const columns = await table.locator("thead th").count();
+  assert.equal(rows, Math.min(64, csv.length - 1), `${name}: rows of the table`);
+  assert.equal(columns, Math.min(65, csv[0].length), `${name}: columns of the table`);
+  const [head] = await table.locator("tbody th").allInnerTexts();
+  const first = await table.locator("tbody td").first().innerText();
+  assert.equal(head.trim(), csv[1][0].trim(), `${name}: the first row's name`);
+  const number = Number(csv[1][1]);
+  assert.ok(csv[1][1] !== "" && Number.isFinite(number) ? near(first, number) : first === csv[1][1],
+    `${name}: the table's first cell is ${first}, the file's ${csv[1][1]}`);
+  await button(page, name, texts.table).click();
+}
+
+async function filesSaved(page, name) {
+  const npy = npyNumbers(await download(page, name, ".npy"));
+  assert.ok(npy.data.length > 0, `${name}: no number in the npy file`);
+  const csv = csvCells((await download(page, name, "CSV")).toString());
+  const { rows, columns, still } = await inFigure(page, name, ({ kind, data, spec }) => {
+    const { head, rows } = kind.table(data);
+    return { rows: rows.length, columns: head.length, still: Boolean(spec.still) };
+  });
+  assert.deepEqual(csv.map((row) => row.length), Array(rows + 1).fill(columns), `${name}: cells of the CSV file`);
+  assert.ok(rows > 0 && columns > 1, `${name}: no number in the CSV file`);
+  if (still) {
+    assert.deepEqual(csv.slice(1).flatMap((row) => row.slice(1).map(Number)), npy.data, `${name}: both files have the same numbers`);
+  }
+  const png = await download(page, name, "PNG");
+  assert.equal(png.subarray(0, 8).toString("latin1"), "\x89PNG\r\n\x1a\n", `${name}: ${png.subarray(0, 80)}`);
+  assert.ok(png.readUInt32BE(16) > 0 && png.readUInt32BE(20) > 0);
+  await tableShown(page, name, csv);
+}
+
+// ---- Axes and words -----------------------------------------------------------------------------------------------
+
+/** What tells the reader what is drawn along which way: selectors, each with the least number of non-empty texts. */
+const AXES = {
+  heatmap: { ".axis": 2, ".bar span": 2 },
+  chart: { "svg .title": 1, ".axis": 1, "svg .tick": 4, ".legend li": 1 },
+  circles: { ".axis": 1, "li p": 1 },
+  grid: { "thead th": 2, "tbody th": 1 },
+  tokens: { "li button": 2, ".small": 1 },
+};
+
+async function axesNamed(page, name) {
+  const kind = await inFigure(page, name, ({ spec }) => spec.kind);
+  assert.ok(AXES[kind], `kind ${kind}: say in AXES what names its axes`);
+  for (const [selector, least] of Object.entries(AXES[kind])) {
+    const found = await page.locator(`#${name} .stage ${selector}`).allTextContents();
+    assert.ok(found.filter((text) => text.trim()).length >= least, `${name}: ${selector}: ${JSON.stringify(found)}`);
+  }
+}
+
+async function saidInWords(page, name) {
+  const figure = page.locator(`#${name}`);
+  for (const selector of [".name", "figcaption", ".text"]) {
+    const text = (await figure.locator(selector).first().textContent()).trim();
+    assert.ok(text.length > 3, `${name}: ${selector} is empty`);
+    assert.ok(!/[{}]|undefined|NaN|Infinity|\[object|\[\[/.test(text), `${name}: ${selector}: ${text}`);
+  }
+}
+
+for (const { name: lab } of labs) {
+  const file = await source(`labs/${lab}.claims.js`);
+  pageTest(site, `${lab}: the figures are those that its claims file lists`, `/labs/${lab}`, {}, async (page) => {
+    assert.deepEqual(await figureNames(page), file?.figures);
+  });
+  for (const name of Object.keys(words.labs[lab].figures)) {
+    pageTest(site, `${lab}, ${name}: call, files, table, axes, words`, `/labs/${lab}`, {}, async (page) => {
+      assert.ok((await figureNames(page)).includes(name), "has words but is not on the page");
+      await axesNamed(page, name);
+      await saidInWords(page, name);
+      await callsShown(page, name);
+      await filesSaved(page, name);
+    });
+  }
+}
