@@ -1,6 +1,17 @@
 # The image of posencd: built and tested on Debian, then only what the binary needs on an empty one: no shell, no
 # package manager, nothing to write to. `make docker` builds it, `make image-check` tries it.
 
+# The web page, as the two files that the daemon is linked with. What it is built with stays until it changes.
+FROM debian:bookworm-slim AS web
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends ca-certificates nodejs npm \
+ && rm -rf /var/lib/apt/lists/*
+WORKDIR /src/server/www
+COPY server/www/package.json server/www/package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund --omit=dev
+COPY server/www ./
+RUN node build.mjs /src/build/www && node embed.mjs /src/build/www
+
 FROM debian:bookworm-slim AS build
 RUN apt-get update \
  && apt-get install -y --no-install-recommends gcc libc6-dev make check libmicrohttpd-dev libjansson-dev \
@@ -9,11 +20,13 @@ RUN apt-get update \
 WORKDIR /src
 COPY Makefile LICENSE ./
 COPY lib lib
+RUN make lib
 COPY server server
 COPY config config
-RUN make
+COPY --from=web /src/build/site.c /src/build/site.bin build/
+RUN make WITH_WEB=made
 COPY tests tests
-RUN make check-quick
+RUN make WITH_WEB=made check-quick
 
 # The root of the image: the binary, the libraries that ldd names, the licences of all of them, a user.
 # docker/rootfs ends by running the binary inside it, so that a missing file fails the build, not the start.

@@ -131,7 +131,7 @@ WITH_WEB ?= $(if $(wildcard server/www/build.mjs),$(shell command -v npm >/dev/n
 WWW := server/www
 override WITH_WEB := $(WITH_WEB)
 WEB := $(if $(filter 0 made,$(WITH_WEB)),,web) # what .ci/setup is asked for
-WWW_SRC := $(sort $(shell find $(WWW) -name node_modules -prune -o -type f -print))
+WWW_SRC := $(sort $(shell find $(WWW) -name node_modules -prune -o -type f -print 2>/dev/null))
 
 # Changes when a source comes or goes, and when the page is wanted or no longer.
 build/www.list: force
