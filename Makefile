@@ -125,12 +125,14 @@ $(B)/config/%.o: config/%.json
 	@$(LD) -r -b binary -z noexecstack -o $@ $<
 
 # The web page, built by node into build/www and from there into build/site.o, one for all flavours. WITH_WEB=0 leaves
-# it out, as having no node does; WITH_WEB=made takes build/site.c and build/site.bin as they are.
-WITH_WEB ?= $(if $(wildcard server/www/build.mjs),$(shell command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)' \
-    2>/dev/null && echo 1))
+# it out, as having no node does; WITH_WEB=made takes build/site.c and build/site.bin as they are, and so does who has
+# no node but these, as root may who installs what another has built.
 WWW := server/www
-override WITH_WEB := $(WITH_WEB)
 WEB := $(if $(filter 0 made,$(WITH_WEB)),,web) # what .ci/setup is asked for
+ifndef WITH_WEB
+WITH_WEB := $(shell command -v npm >/dev/null && node -e 'process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)' \
+    2>/dev/null && echo 1 || { [ ! -s build/site.bin ] || echo made; })
+endif
 WWW_SRC := $(sort $(shell find $(WWW) -name node_modules -prune -o -type f -print 2>/dev/null))
 
 # Changes when a source comes or goes, and when the page is wanted or no longer.
