@@ -1,11 +1,12 @@
 // Lines and points over one axis, in SVG: marks can be found, styled and highlighted like any other text.
 //
-//     data { x: {title, min, max, log, ticks}, y: {title, min, max, log}, at, xName(x),
-//            lines: [{name, symbol, x, y, dots, dash, bare, mark}] }
+//     data { x: {title, min, max, log, ticks, tick(x)}, y: {title, min, max, log}, at, xName(x),
+//            lines: [{name, symbol, x, y, dots, dash, bare, mark, shift}] }
 //
 // lines: at most eight; `dots` marks each point, `bare` draws nothing else; `dash` 1..3 and `mark` 0..3 (circle, square,
-// triangle, diamond) tell lines apart without colour; at: the x that is chosen; ticks: the x that are named, where not
-// round numbers are. What lies outside an axis is drawn at its end.
+// triangle, diamond) tell lines apart without colour, and `shift` moves points so many pixels aside; at: the x that is
+// chosen; ticks: the x that are named, where not round numbers are; tick(x): a name shorter than xName's, for them. What
+// lies outside an axis is drawn at its end.
 
 import { html, render, svg } from "lit-html";
 import { say, shown, words } from "../page/words.js";
@@ -40,6 +41,14 @@ function ticks(axis, n) {
   return Array.from({ length: Math.floor(axis.max / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
 }
 
+const RAISED = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079";
+
+/** A power of ten as readers write it, where its digits would be many. */
+const powerName = (v) => {
+  const power = Math.round(Math.log10(v));
+  return Math.abs(power) < 5 ? v.toFixed(Math.max(0, -power)) : `10${power < 0 ? "\u207b" : ""}${[...String(Math.abs(power))].map((digit) => RAISED[digit]).join("")}`;
+};
+
 const path = (line, X, Y) =>
   Array.from(line.y, (y, i) => `${i ? "L" : "M"}${X(line.x[i]).toFixed(2)} ${Y(y).toFixed(2)}`).join("");
 
@@ -52,7 +61,7 @@ const dot = (line, x, y) =>
 
 const shape = (line, k, X, Y) => svg`<g class=${`line line-${k % 8} ${line.symbol ? `sym-${line.symbol}` : ""}`}>
   ${line.bare ? "" : svg`<path d=${path(line, X, Y)} class=${`dash-${line.dash ?? 0}`} />`}
-  ${line.dots ? Array.from(line.y, (y, i) => dot(line, X(line.x[i]), Y(y))) : ""}</g>`;
+  ${line.dots ? Array.from(line.y, (y, i) => dot(line, X(line.x[i]) + (line.shift ?? 0), Y(y))) : ""}</g>`;
 
 /** A line as the legend shows it. */
 const sample = (line) => svg`${line.bare ? "" : svg`<path class=${`dash-${line.dash ?? 0}`} d="M0 6H28" />`}
@@ -60,7 +69,7 @@ const sample = (line) => svg`${line.bare ? "" : svg`<path class=${`dash-${line.d
 
 /** The name of an x, cut to the room that each has. */
 const tickName = (data, v, room) => {
-  const name = data.xName?.(v) ?? shown(Number(v.toPrecision(12)));
+  const name = (data.x.tick ?? data.xName)?.(v) ?? shown(Number(v.toPrecision(12)));
   const fits = Math.max(2, Math.floor(room / 7));
   return name.length > fits && data.x.ticks ? `${name.slice(0, fits - 1)}\u2026` : name;
 };
@@ -131,7 +140,7 @@ function draw(stage, data, figure) {
         aria-label=${`${data.title}. ${atText(data)}`}>
       <svg viewBox=${`0 0 ${width} ${HEIGHT}`} width=${width} height=${HEIGHT} aria-hidden="true">
         ${ticks(data.y, 5).map((v) => svg`<line class="rule" x1=${LEFT} x2=${LEFT + right} y1=${Y(v)} y2=${Y(v)} />
-          <text class="tick" x=${LEFT - 6} y=${Y(v) + 4} text-anchor="end">${shown(Number(v.toPrecision(12)))}</text>`)}
+          <text class="tick" x=${LEFT - 6} y=${Y(v) + 4} text-anchor="end">${data.y.log ? powerName(v) : shown(Number(v.toPrecision(12)))}</text>`)}
         ${ticks(data.x, Math.max(2, Math.floor(right / 90))).map((v) => svg`<text class="tick" x=${X(v)} y=${HEIGHT - BOTTOM + 16} text-anchor="middle">${tickName(data, v, right / (data.x.ticks?.length ?? 1))}</text>`)}
         <text class="title" x=${LEFT + right / 2} y=${HEIGHT - 4} text-anchor="middle">${data.x.title}</text>
         ${data.at !== undefined ? svg`<line class="probe" x1=${X(data.at)} x2=${X(data.at)} y1=${TOP} y2=${HEIGHT - BOTTOM} />` : ""}
