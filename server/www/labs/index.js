@@ -1,5 +1,6 @@
 // The labs, in their order.
 
+import { lab as order } from "./order.js";
 import { lab as waves } from "./waves.js";
 
-export const labs = [waves];
+export const labs = [order, waves];

@@ -43,6 +43,163 @@ export const words = {
     place: "place",
   },
   labs: {
+    order: {
+      short: "Order is lost",
+      title: "Order is lost",
+      lead: "The dog bites the man, or the man bites the dog: attention alone cannot tell which.",
+      fields: {
+        type: { label: "Places are told by", choices: { none: "nothing", sinusoidal: "waves (sinusoidal)", random: "random vectors" } },
+        tokens: { label: "Words of sentence A" },
+        width: { label: "Numbers per word" },
+        weights_seed: { label: "Another seed (other weights)" },
+        "mask.causal": { label: "A word sees only itself and the words before it (causal)" },
+        dtype: { label: "Digits of the numbers", choices: { float64: "16 (float64)", float32: "7 (float32)" } },
+        return: { label: "Returned" },
+        "v.other": { label: "Words of sentence B" },
+        "v.sentence": { label: "Sentences", choices: { dog: "the dog bites the man", hund: "der Hund beißt den Mann", cat: "the cat sat on the mat", own: "my own words" } },
+        "v.i": { label: "Word that looks (i)" },
+        "v.j": { label: "Word that is looked at (j)" },
+        "v.pages": { label: "Pages" },
+        "v.numbers": { label: "Page numbers are printed" },
+      },
+      figures: {
+        pages: {
+          title: "A pile of manuscript pages",
+          pages: ["The moon rose", "A dog barked", "The man ran", "A door closed", "Nobody spoke"],
+          number: "page number", unnumbered: "no page number",
+          numbered: "{right} of 5 pages lie where their number says. Sort them: the numbers tell you when you are done.",
+          lost: "Now every order is a story, and nothing on the paper says which one was meant.",
+          caption: "Drag the pages into order by their numbers. Then take the numbers away and shuffle: who could put the pages back?",
+          text: "{verdict}",
+          still: "Five pages with the numbers 3, 1, 5, 2, 4: without page numbers a pile of paper is no book.",
+        },
+        sentence: {
+          title: "Sentence A",
+          twin: "its row of weights equals that of another word",
+          apart: "“{twin}” stands twice. The two rows of weights differ by up to {gap}.",
+          same: "“{twin}” stands twice, with the same row of weights: the difference is {gap}.",
+          single: "No word stands twice.",
+          caption: "Put the words of A into another order. A word marked = has exactly the same row of weights as another one.",
+          text: "A reads: {text}. {verdict}",
+          still: "the, dog, bites, the, man: the two words “the” have the same row of weights.",
+        },
+        other: {
+          title: "Sentence B",
+          twin: "its row of weights equals that of another word",
+          apart: "“{twin}” stands twice. The two rows of weights differ by up to {gap}.",
+          same: "“{twin}” stands twice, with the same row of weights: the difference is {gap}.",
+          single: "No word stands twice.",
+          caption: "The same words in an order of your own. The number under a word is its place, from 0.",
+          text: "B reads: {text}. {verdict}",
+          still: "the, man, bites, the, dog.",
+        },
+        weights: {
+          title: "Weights of A",
+          axes: { row: "looks (i)", column: "is looked at (j)" },
+          caption: "Each row is one word. Its numbers say how much it takes from each word, and their sum is 1.",
+          text: "In A, “{word}” takes {value} from “{seen}”.",
+          still: "A matrix of five rows and five columns. The first and the fourth row, the two words “the”, are the same.",
+        },
+        weights_other: {
+          title: "Weights of B",
+          axes: { row: "looks (i)", column: "is looked at (j)" },
+          caption: "The same block reads B. The chosen cell belongs to the same two words as in A.",
+          text: "In B, “{word}” takes {value} from “{seen}”.",
+          still: "The matrix of B: the rows and columns of dog and man have changed places.",
+        },
+        sorted: {
+          title: "B, put into A's order",
+          axes: { row: "looks (i)", column: "is looked at (j)" },
+          caption: "Only moved: each row and each column of B now stands where its word stands in A.",
+          text: "Rows and columns of B in this order: {from}.",
+          still: "B with rows and columns in the order of A looks like A.",
+        },
+        difference: {
+          title: "A minus sorted B",
+          axes: { row: "looks (i)", column: "is looked at (j)" },
+          caption: "On the same scale as A. An empty picture means that B holds nothing that was not in A.",
+          text: "The largest difference is {most}.",
+          still: "An empty picture: without an encoding nothing is left.",
+        },
+        outputs: {
+          title: "Does a word come out differently in A and in B?",
+          axes: { x: "word of A", y: "distance between its vectors in A and in B" },
+          mean: "mean",
+          cases: { none: "nothing tells places", sinusoidal: "waves", random: "random vectors", causal: "nothing, but causal" },
+          caption: "Each step up is 10,000 times more. Low marks: the two vectors are the same but for rounding. High marks: the block knows which sentence it reads. A distance of exactly 0 lies on the lowest line. The last column compares the means of all words.",
+          text: "Means of A and B differ by {none} with nothing, by {sinusoidal} with waves, by {random} with random vectors, and by {causal} with a causal mask alone.",
+          still: "Without an encoding all distances are below 0.00000000000001; with waves, with random vectors or with a causal mask the means differ by 0.4 or more.",
+        },
+        recurrent: {
+          title: "Reading word by word: a recurrent cell beside a sum",
+          axes: { x: "words read", y: "distance between A and B" },
+          cell: "memory of the cell", sum: "sum of the words so far",
+          caption: "The cell reads one word after another, and keeps a memory of them. It needs no encoding: its last memory of A differs from that of B. The sum forgets the order: at the end it is the same.",
+          text: "After the last word, the memories differ by {cell} and the sums by {sum}.",
+          still: "After five words the memory of the cell differs by 1.7 between the sentences; the sum of the words does not differ.",
+        },
+      },
+      predict: {
+        move: {
+          question: "Nothing tells the places. What happens to the weights when “dog” and “man” change places?",
+          options: ["All weights change", "The same weights, in other places", "Only those of dog and man change"],
+          answer: 1,
+          why: "Rows and columns move along with their words. No weight is new.",
+        },
+        twins: {
+          question: "“the” stands twice. With nothing to tell places, how do the two rows of weights differ?",
+          options: ["The nearer words weigh more in each", "A little, by chance", "Not at all"],
+          answer: 2,
+          why: "Both begin with the same list of numbers, and the same arithmetic is done with it.",
+        },
+        random: {
+          question: "Will random vectors, one for each place, help the block to tell A from B?",
+          options: ["No, random numbers mean nothing", "Yes, as long as each place has its own", "Only after training"],
+          answer: 1,
+          why: "To tell places apart it is enough that their vectors differ.",
+        },
+      },
+      prose: `
+<p><em>The dog bites the man.</em> <em>The man bites the dog.</em> The same five words, two very different days. You know who was bitten because you know which word came first. Does a Transformer?</p>
+<h2>A pile of paper</h2>
+<p>Without page numbers a pile of paper is no book. Every word is still there. The story is not.</p>
+[[controls v.numbers]]
+[[figure pages]]
+<p>A Transformer gets its words as such a pile: all at once. The picture ends here, though. A page has a margin for its number. A word in the model is one list of numbers and nothing else, so the number of its place must be added <em>into</em> that list, into the text of the page.</p>
+<h2>The same words twice</h2>
+<p>Each word enters as a list of numbers, its <em>vector</em>: now [[number width]] of them. The same word always has the same vector, wherever it stands. Then comes one <em>block</em> of a Transformer. In it each word looks at all words, and takes something from each. How much, say its <em>weights</em>.</p>
+[[controls v.sentence tokens type mask.causal]]
+<div class="pair">[[figure sentence]][[figure other]]</div>
+[[predict move]]
+<div class="pair">[[figure weights]][[figure weights_other]][[figure sorted]][[figure difference]]</div>
+<p>In both sentences, as the page opens, “dog” takes 0.075 from “bites”. It makes no difference who bites. Put into the order of A, the matrix of B is the matrix of A: the difference is 0.</p>
+<p>Some languages need the order less. In “der Hund beißt den Mann”, the little words say who bites. Choose it above: there A and B mean the same.</p>
+<h2>Why nothing is left</h2>
+$$a_{\\class{sym-i}{i}\\class{sym-j}{j}} = \\frac{e^{s(x_{\\class{sym-i}{i}}, x_{\\class{sym-j}{j}})}}{\\text{the sum of the same for all words}}$$
+<p>Here $x_{\\class{sym-i}{i}}$ is the vector of the word that looks, and $x_{\\class{sym-j}{j}}$ that of the word it looks at. From the two a score $s$ is made by multiplying and adding. $e$ to the power of a score is never negative, and dividing by the sum lets each row add up to 1: that is the weight $a_{\\class{sym-i}{i}\\class{sym-j}{j}}$. Now look for the <em>places</em>. $\\class{sym-i}{i}$ and $\\class{sym-j}{j}$ only say which words are meant. Nothing is computed with them.</p>
+[[predict twins]]
+<p>The two words “the” are the proof. They stand in different places, next to different words, and their rows are equal, number by number. The marks = show it. Now let waves tell the places, above: the marks go, and the difference is empty no more.</p>
+<h2>A bag of words</h2>
+<p>To such a block a sentence is a bag: what is in it and how often, but not where. Two exact words belong to this. Write $f$ for all that the block does, $x$ for the list of vectors, and $\\pi$ for a change of order.</p>
+$$f(\\pi x) = \\pi f(x) \\qquad\\qquad \\operatorname{mean} f(\\pi x) = \\operatorname{mean} f(x)$$
+<p>On the left: change the order of the words, and the results change their order in the same way, and in no other. Each word's result goes along with it. That is <em>equivariant</em>. On the right: often a sentence is made into one vector by the mean of all its words. Then even the order of the results is gone. That is <em>invariant</em>: A and B become the same vector.</p>
+<h2>What telling the places does</h2>
+$$s(x_{\\class{sym-i}{i}} + p_{\\class{sym-i}{i}}, \\; x_{\\class{sym-j}{j}} + p_{\\class{sym-j}{j}})$$
+<p>Give each place a vector of its own, $p_0, p_1, p_2$ and so on, and add it to the word that stands there. Now “dog” in place 1 is not the same list as “dog” in place 4, and the score depends on both places. The vectors used most in these lessons are made of waves; that is the lab after the next one.</p>
+[[predict random]]
+[[figure outputs]]
+<p>The distance between two vectors is 0 only if all their numbers agree. Without an encoding, every word's distance is below 10<sup>−14</sup>: less than a ten-millionth of what the same word moves when waves tell the places. It is not quite 0, as the same numbers are added in another order, and the 16th digit is rounded. In numbers of 7 digits (float32) even that is rounded away.</p>
+<p>Random vectors do it, too. So what is special about waves is <em>not</em> that they tell A from B. What they do better, other labs show.</p>
+<h2>Order leaks through a mask</h2>
+<p>Models that write text let a word see only itself and the words before it. Such a mask is called <em>causal</em>. The first word then sees itself alone: its row is 1, 0, 0, 0, 0. The second sees two words. So the results depend on the order, with no encoding at all. But it is a leak and not a clock: what stood <em>before</em> a word is, within one block, still a bag.</p>
+<h2>Another way: read word by word</h2>
+<p>Older networks read as you do: $h_p = \\tanh(W x_p + U h_{p-1})$. The memory $h_p$ after word $p$ is made of the word's vector $x_p$ and of the memory before, each multiplied by a table of numbers, $W$ or $U$. $\\tanh$ keeps the results between −1 and 1. The figure computes this on the page, from the word vectors that go into the block and from random tables: all of these were sent by the service.</p>
+[[figure recurrent]]
+<p>Such a cell has order for nothing, but it must wait for each word before it can read the next. Attention does all words at the same time. The price is what you have just seen, and the encoding pays it.</p>
+<h2>What is not shown</h2>
+<p>These weights are random, made from a seed. They were never trained, so nobody can say what a weight means. What you saw does not depend on that: without an encoding and a mask, it holds for all weights. Try it.</p>
+[[controls weights_seed width dtype]]`,
+    },
     waves: {
       short: "Waves",
       title: "Waves",
