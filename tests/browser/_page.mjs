@@ -104,12 +104,20 @@ function watch(page, origin) {
   });
 }
 
+/** For what runs in the page: the bytes of a canvas, read from a copy, as canvases that are read become slow ones. */
+function pixelsOf(canvas) {
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  return copy.getImageData(0, 0, canvas.width, canvas.height).data;
+}
+
 /** A page in a context of its own. */
 export async function pageOpen(site, path, { width = 1280, height = 900, theme = "light", origin = site.origin, ...more } = {}) {
   const context = await site.browser.newContext({ viewport: { width, height }, colorScheme: theme, ...more });
   context.setDefaultTimeout(20_000);
   const page = await context.newPage();
   watch(page, origin);
+  await page.addInitScript(`globalThis.pixelsOf = ${pixelsOf}`);
   page.status = (await page.goto(origin + path))?.status();
   if (path.includes("/labs/") && more.javaScriptEnabled !== false && page.status === 200) {
     await ready(page);

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+//
+// Random states of every lab: the call that a figure shows gives the bytes that it draws, the page's link leads back to
+// the same picture, and each cell of a heat map has the colour that follows from the numbers, here and as the service
+// draws it.
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after } from "node:test";
+import { inFigure, figureNames, labs, pageTest, ready, siteOpen } from "./_page.mjs";
+import { colourOf, colours, npyNumbers, pngPixels, waves } from "./_reference.mjs";
+
+const STATES = 10;
+const seed = Number(process.env.SEED ?? 1);
+const site = await siteOpen();
+const folder = mkdtempSync(join(tmpdir(), "posenc-states-"));
+after(() => rmSync(folder, { recursive: true }));
+
+// ---- States -------------------------------------------------------------------------------------------------------
+
+/** Numbers in 0..1, the same for the same seed (mulberry32, by Tommy Ettinger). */
+function randomFrom(start) {
+  let state = start >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(state ^ (state >>> 15), state | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const WORDS = ["the", "dog", "bites", "man", "Hund", "beißt", "Ω", "a&b", "100%", "it's", "\"q\"", "x=1", "+", "日本", "ö", "."];
+
+const pick = (list, random) => list[Math.floor(random() * list.length)];
+
+/** Small numbers more often than large ones, as most that can go wrong goes wrong there. */
+const whole = ({ min, max, step = 1 }, random) => min + step * Math.floor(((max - min) / step + 1) * random() ** 2 * 0.999999);
+
+const values = {
+  integer: whole,
+  count: whole,
+  number: ({ min, max, scale }, random) =>
+    Number((scale === "log" ? min * (max / min) ** random() : min + (max - min) * random()).toPrecision(4)),
+  choice: ({ choices }, random) => pick(choices, random),
+  flag: (_, random) => random() < 0.5,
+  words: ({ min = 1, max }, random) => Array.from({ length: whole({ min, max }, random) }, () => pick(WORDS, random)),
+};
+
+const randomState = (fields, random) => Object.fromEntries(fields.map((field) => [field.name, values[field.kind](field, random)]));
+
+// ---- What is on the page ------------------------------------------------------------------------------------------
+
+/** All that is drawn: pixels of canvases and the text of drawings, as one hash. */
+const picture = (page) =>
+  page.evaluate(async () => {
+    const parts = [...document.querySelectorAll("figure .stage canvas")].map(pixelsOf);
+    const svgs = [...document.querySelectorAll("figure .stage svg, figure .stage table")].map((svg) => svg.outerHTML).join("\n")
+      .replace(/<!--.*?-->|\bclass="[^"]*\blit\b[^"]*"/gs, ""); // lit-html's marks, and what lights up under the pointer
+    const hash = await crypto.subtle.digest("SHA-256", await new Blob([...parts, svgs]).arrayBuffer());
+    return [...new Uint8Array(hash)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  });
+
+/** Opens all drawers and reads the commands of every figure: { name: [line] }. */
+const commands = (page) =>
+  page.$$eval("figure[data-figure]", (all) =>
+    Object.fromEntries(all.map((figure) => {
+      const drawer = figure.querySelector(".below > .drawer");
+      if (drawer.hidden) {
+        figure.querySelector(".below > .tools button[aria-expanded]").click();
+      }
+      return [figure.dataset.figure, drawer.querySelector("code").textContent.trim().split("\n")];
+    })));
+
+const done = new Map(); // commands that were run, as figures share calls
+
+/** Runs what the page shows, as a reader would; the bytes of its file. */
+function shell(line) {
+  if (!done.has(line)) {
+    execFileSync("sh", ["-c", line], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+    done.set(line, readFileSync(join(folder, line.match(/-o (\S+)$/)[1])));
+  }
+  return done.get(line);
+}
+
+/** The bytes that a figure has got, call by call; of JSON, which it keeps as values, their text. */
+const replies = (page, name) =>
+  inFigure(page, name, ({ replies }) =>
+    Promise.all(replies.map(async (reply) => {
+      if (!reply.bytes) {
+        return { json: JSON.stringify(reply) };
+      }
+      const url = new FileReader();
+      url.readAsDataURL(new Blob([reply.bytes]));
+      await new Promise((resolve) => { url.onload = resolve; });
+      return { base64: url.result.split(",")[1] };
+    })));
+
+async function bytesAgree(page, name, lines) {
+  const got = await replies(page, name);
+  assert.equal(got.length, lines.length, `${name}: a command for each reply`);
+  lines.forEach((line, i) => {
+    const bytes = shell(line);
+    if (got[i].json) {
+      assert.deepEqual(JSON.parse(bytes), JSON.parse(got[i].json), `${name}: ${line}`);
+    } else {
+      assert.ok(bytes.equals(Buffer.from(got[i].base64, "base64")), `${name}: other bytes than are drawn: ${line}`);
+    }
+  });
+}
+
+// ---- Heat maps against numbers ------------------------------------------------------------------------------------
+
+/** What a canvas shows, as colours, and of which part of which matrix. */
+const heatmapShown = (page, name) =>
+  inFigure(page, name, ({ data, view, stage, spec, page: { theme } }) => {
+    const pixels = pixelsOf(stage.querySelector(".plate canvas"));
+    const colours = Array.from({ length: pixels.length / 4 }, (_, i) =>
+      `#${[0, 1, 2].map((k) => pixels[4 * i + k].toString(16).padStart(2, "0")).join("")}`);
+    const { rows, columns, domain, values } = data;
+    return { colours, view: { rows: view.rows, columns: view.columns }, rows, columns, domain, values: [...values], still: Boolean(spec.still), theme: theme.value };
+  });
+
+/** Of a sinusoidal encoding's own query, where it is one that the formula covers. */
+function formula(line) {
+  const query = new URL(line.match(/'(http[^']*)'/)[1]).searchParams;
+  const n = /^0:(\d+)$/.exec(query.get("positions") ?? "");
+  const known = ["type", "d_model", "base", "layout", "positions", "format"];
+  if (!line.includes("/v1/encode?") || query.get("type") !== "sinusoidal" || !n || [...query.keys()].some((name) => !known.includes(name))) {
+    return undefined;
+  }
+  const d = Number(query.get("d_model"));
+  return waves({ n: Number(n[1]), d, base: Number(query.get("base") ?? 10000), layout: query.get("layout") ?? "interleaved" });
+}
+
+/** A heat map that shows a reply shows its numbers, and these are the formula's, rounded to float32. */
+function numbersAgree(name, shown, line) {
+  const { shape, data } = npyNumbers(shell(line));
+  const [columns = 1, rows = 1] = shape.slice().reverse();
+  assert.deepEqual([shown.rows, shown.columns], [rows, columns], name);
+  assert.deepEqual(shown.values, data, `${name}: other numbers than came`);
+  const reference = formula(line);
+  if (reference) {
+    const worst = Math.max(...data.map((v, i) => Math.abs(v - reference[i])));
+    assert.ok(worst <= 2 ** -24, `${name}: ${worst} from the formula: ${line}`);
+  }
+  return Boolean(reference);
+}
+
+/** Each cell shown has the colour of its number. */
+function coloursAgree(name, shown) {
+  const { view, theme, domain, columns } = shown;
+  const map = colours(theme);
+  const wanted = Array.from({ length: view.rows.n * view.columns.n }, (_, at) => {
+    const [i, j] = [Math.floor(at / view.columns.n), at % view.columns.n];
+    return map[colourOf(shown.values[(view.rows.from + i) * columns + view.columns.from + j], domain)];
+  });
+  assert.equal(shown.colours.length, wanted.length, `${name}: a pixel for each number`);
+  const wrong = wanted.findIndex((colour, i) => colour !== shown.colours[i]);
+  assert.equal(wrong, -1, `${name}: cell ${wrong} is ${shown.colours[wrong]}, its number's colour ${wanted[wrong]}`);
+}
+
+/** The service's picture of the same call has the same colours, all of them. */
+async function pictureAgrees(name, shown, line) {
+  const url = new URL(line.match(/'(http[^']*)'/)[1]);
+  for (const [field, value] of Object.entries({ format: "png", "png.cell": 1, "png.domain": shown.domain, "png.theme": shown.theme })) {
+    url.searchParams.set(field, value);
+  }
+  const response = await fetch(url);
+  const bytes = Buffer.from(await response.arrayBuffer());
+  assert.equal(response.status, 200, `${url}: ${bytes}`);
+  const { width, height, pixels } = pngPixels(bytes);
+  assert.deepEqual([height, width], [shown.rows, shown.columns], String(url));
+  const map = colours(shown.theme);
+  const wrong = pixels.findIndex((pixel, i) => pixel !== map[colourOf(shown.values[i], shown.domain)]);
+  assert.equal(wrong, -1, `${name}: cell ${wrong} of ${url} is ${pixels[wrong]}`);
+}
+
+// ---- The tests ----------------------------------------------------------------------------------------------------
+
+/** The query of the page without what only the page knows, and that of a call without its format, in one order. */
+const own = (query) => {
+  const params = new URLSearchParams(query);
+  [...params.keys()].filter((name) => name.startsWith("v.") || name === "format").forEach((name) => params.delete(name));
+  params.sort();
+  return params.toString();
+};
+
+/** Brings the page into a state; its link, which the address has followed to. */
+async function enter(page, name, state) {
+  const link = await inFigure(page, name, ({ page }, state) => {
+    page.set(state);
+    return page.link();
+  }, state);
+  await ready(page);
+  await page.waitForFunction((link) => location.href === link, link);
+  return link;
+}
+
+async function tryState(page, names, state, seen) {
+  const link = await enter(page, names[0], state);
+  assert.equal(await page.locator(".failed").count(), 0, "a figure could not be drawn");
+  const lines = await commands(page);
+  assert.equal(own(new URL(lines[names[0]][0].match(/'(http[^']*)'/)[1]).search), own(new URL(link).search), "the page's query is its first call's");
+  for (const name of names) {
+    await bytesAgree(page, name, lines[name]);
+    if (await inFigure(page, name, ({ spec }) => spec.kind === "heatmap")) {
+      const shown = await heatmapShown(page, name);
+      coloursAgree(name, shown);
+      seen.maps += 1;
+      if (shown.still) {
+        seen.formulas += numbersAgree(name, shown, lines[name][0]);
+        await pictureAgrees(name, shown, lines[name][0]);
+      }
+    }
+  }
+  const before = await picture(page);
+  await page.reload();
+  await ready(page);
+  assert.equal(await picture(page), before, "another picture after the link was opened");
+  assert.ok(await page.locator("#notes").isHidden(), await page.locator("#notes").textContent());
+}
+
+for (const [k, { name: lab, fields }] of labs.entries()) {
+  const random = randomFrom(1000 * seed + k);
+  for (const theme of ["light", "dark"]) {
+    pageTest(site, `${lab}, ${theme}: ${STATES / 2} random states, seed ${seed}`, `/labs/${lab}`, { theme }, async (page, t) => {
+      const names = await figureNames(page);
+      const seen = { maps: 0, formulas: 0 };
+      for (let i = 0; i < STATES / 2; i++) {
+        const state = randomState(fields, random);
+        try {
+          await tryState(page, names, state, seen);
+        } catch (error) {
+          error.message += `\n(lab ${lab}, SEED=${seed}, state ${i + 1}: ${JSON.stringify(state)}, ${page.url()})`;
+          throw error;
+        }
+      }
+      t.diagnostic(`${lab}: ${seen.maps} heat maps compared, ${seen.formulas} of them with the formula`);
+    });
+  }
+}
