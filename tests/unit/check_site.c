@@ -152,8 +152,7 @@ END_TEST
 /* ---- What is said with them ------------------------------------------------------------------------------ */
 
 START_TEST(documents_say_what_they_may_do) {
-    static const char *const names[] = {"Content-Security-Policy", "Referrer-Policy",
-                                        "Cross-Origin-Opener-Policy"};
+    static const char *const names[] = {"Content-Security-Policy", "Referrer-Policy"};
     for (size_t i = 0; i < site.n; i++) {
         char request[64];
         snprintf(request, sizeof request, "GET %s", files[i].path);
