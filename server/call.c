@@ -304,7 +304,8 @@ static void run_nothing(const void *state, size_t part) {
  * work is work, too: it must not be written where others wait. */
 static struct pe_work work_and_reply(const struct call *call) {
     struct pe_work work = call->task.work;
-    double write_ns = call->reply.stream ? 0 : (double)call->bound * CALL_WRITE_NS_PER_BYTE;
+    double byte_ns = call->format->image ? CALL_WRITE_NS_PER_PIXEL : CALL_WRITE_NS_PER_BYTE;
+    double write_ns = call->reply.stream ? 0 : (double)call->bound * byte_ns;
     if (!work.n_parts && write_ns >= LONG_REPLY_NS) {
         work.n_parts = 1;
         work.run = run_nothing;

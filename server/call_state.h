@@ -84,8 +84,9 @@ struct call {
     char request_id[136], etag[SITE_TAG_SIZE], timing[160], allow[40], shape[220];
 };
 
-/* An estimate: numbers as text. */
-#define CALL_WRITE_NS_PER_BYTE 2.0
+/* Estimates: numbers as text, and pictures, whose bound is as many bytes as pixels. */
+#define CALL_WRITE_NS_PER_BYTE  2.0
+#define CALL_WRITE_NS_PER_PIXEL 15.0
 
 int64_t call_now_ns(void);
 /* A task of this operation, its request at the defaults. */

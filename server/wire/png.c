@@ -50,7 +50,7 @@
 #define WORK_BYTES ((size_t)320 << 10)
 #define WORK_ALIGN ((size_t)16)
 #define OUT_BYTES  ((size_t)96 << 10)
-#define LEVEL      6
+#define LEVEL      4 /* two thirds of the time of 6, for a few per cent more bytes where cells are small */
 
 static const struct pe_choice themes[] = {
     {"light", PNG_LIGHT, "zero is nearly white"}, {"dark", PNG_DARK, "zero is nearly black"}, {0}};

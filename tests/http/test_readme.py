@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from _daemon import Daemon  # noqa: E402
 
 README = pathlib.Path(__file__).parents[2] / "README.md"
-EXAMPLES = 24
+EXAMPLES = 25
 FILES = {"y.npy": (0.5, 0, 2, 1.25, 1.841471, 0.5403023, -0.49000016, 4.99995),
          "q_rot.npy": (1, 2, 3, 4, -1.9841106, 1.9599006, 2.4623778, 4.0197997)}  # published: -1.984111, 1.959901 ...
 STREAM_BYTES = 2048000128  # 1,000,000 x 512 float32 and an npy header of 128 bytes
@@ -75,6 +75,9 @@ def check(command, reply, port, folder, sanitized):
         want = (STREAM_BYTES - 128) // 1000000 * rows + 128
         return [] if int(run(command, port, folder)) == want else ["the stream has the wrong size"]
     output = run(command, port, folder)
+    if "-o pe.png" in command:
+        size = struct.unpack(">II", (folder / "pe.png").read_bytes()[16:24])
+        return [] if size == (1024, 512) else [f"the picture has {size} pixels"]
     for name, want in FILES.items():
         if f"-o {name}" in command:
             values = struct.unpack("<8f", (folder / name).read_bytes()[-32:])

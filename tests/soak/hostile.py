@@ -41,6 +41,7 @@ def templates():
         shape = "&shape=4,8&body_dtype=float32" if form == "raw" else ""
         body = pack(form, 4, data)
         yield request("POST", f"/v1/apply?type=sinusoidal&format=csv{shape}", body, [f"Content-Type: {kind}"])
+        yield request("POST", f"/v1/apply?type=sinusoidal&format=png&png.cell=3&png.domain=2.5{shape}", body, [f"Content-Type: {kind}"])
         yield request("POST", f"/v1/attention?type=sinusoidal&heads=2{shape}", body, [f"Content-Type: {kind}"])
         yield request("POST", f"/v1/apply?type=none{shape}", gzip.compress(body), [f"Content-Type: {kind}", "Content-Encoding: gzip"])
     yield request("POST", "/v1/apply", document)
@@ -197,6 +198,8 @@ def fault_of(reply, method="GET"):
             return f"504 for another reason than time: {value}"
     if kind == b"text/csv" and bytes(reply.body).translate(None, b"0123456789.,e+-\r\n"):
         return f"no numbers: {bytes(reply.body[:300])!r}"
+    if kind == b"image/png" and bytes(reply.body[:8]) != b"\x89PNG\r\n\x1a\n":
+        return f"no picture: {bytes(reply.body[:300])!r}"
     return None
 
 

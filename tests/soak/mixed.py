@@ -21,7 +21,8 @@ KINDS = {"npy": "application/x-npy", "raw": "application/octet-stream", "safeten
 REQUEST_ID = re.compile(rb'"request_id": ?"[^"]*"')
 FIXED = ["/v1/encode?type=sinusoidal&d_model=6&positions=0:4", "/v1/encode?encoding=tensor2tensor&d_model=33&positions=1000000:1000007",
          "/v1/encode?type=random&seed=3&d_model=16&positions=-4:4&format=npy", "/v1/shift?type=sinusoidal&d_model=8&distance=3",
-         "/v1/encode?type=sinusoidal&d_model=64&positions=0:300&format=csv", "/v1/positions?lengths=3,1,2",
+         "/v1/encode?type=sinusoidal&d_model=64&positions=0:300&format=csv",
+         "/v1/encode?type=sinusoidal&d_model=64&positions=0:300&format=png&png.cell=2", "/v1/positions?lengths=3,1,2",
          "/v1/encode?type=sinusoidal&d_model=128&positions=0:600&dtype=float16&format=raw",
          "/", "/v1", "/v1/limits", "/v1/encodings", "/v1/encodings/sinusoidal", "/v1/presets", "/v1/version", "/v1/tables"]
 ERRORS = [  # method, target, fields, body, status
