@@ -70,7 +70,7 @@ const sample = (line) => svg`${line.bare ? "" : svg`<path class=${`dash-${line.d
 /** The name of an x, cut to the room that each has. */
 const tickName = (data, v, room) => {
   const name = (data.x.tick ?? data.xName)?.(v) ?? shown(Number(v.toPrecision(12)));
-  const fits = Math.max(2, Math.floor(room / 7));
+  const fits = Math.max(2, Math.floor(room / 6.5));
   return name.length > fits && data.x.ticks ? `${name.slice(0, fits - 1)}\u2026` : name;
 };
 

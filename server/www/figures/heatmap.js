@@ -56,7 +56,7 @@ function write(canvas, data, { rows, columns, cell }, theme) {
   canvas.height = rows.n * cell * sharp;
   const pen = canvas.getContext("2d");
   pen.scale(sharp, sharp);
-  pen.font = `${cell < 40 ? 10 : 13}px system-ui, "DejaVu Sans", sans-serif`;
+  pen.font = `${cell < 34 ? 10 : cell < 44 ? 11 : 13}px system-ui, "DejaVu Sans", sans-serif`;
   pen.textAlign = "center";
   pen.textBaseline = "middle";
   for (let k = 0; k < rows.n * columns.n; k++) {
@@ -78,7 +78,7 @@ function ink(pixel) {
 
 /** Names of all columns, or of all rows, each as wide or high as a cell; upright where one is too long. */
 const names = (list, way, { from, n }, cell) => html`
-  <ol class=${`labels ${way} ${way === "column" && list.some((name) => name.length * 8 > cell) ? "upright" : ""}`} aria-hidden="true">
+  <ol class=${`labels ${way} ${way === "column" && list.some((name) => name.length * 7 > cell) ? "upright" : ""}`} aria-hidden="true">
     ${list.slice(from, from + n).map((name) => html`<li .style=${way === "column" ? `width:${cell}px` : `height:${cell}px`}><span>${name}</span></li>`)}</ol>`;
 
 /** What is under the probe, in words. */

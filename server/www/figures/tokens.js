@@ -94,17 +94,18 @@ function click(event, stage, figure, i) {
   }
 }
 
-const label = (data, i) =>
-  [say(words.page.token, { word: data.words[i], i: i + 1, n: data.words.length }), data.notes?.[i]].filter(Boolean).join(", ");
+/** What is said after the word itself. */
+const spoken = (data, i) =>
+  [say(words.page.token, { i: i + 1, n: data.words.length }), data.notes?.[i]].filter(Boolean).map((text) => `, ${text}`).join("");
 
 function draw(stage, data, figure) {
   render(
     html`<ol class="tokens" aria-label=${data.title}>${data.words.map(
-      (word, i) => html`<li><button type="button" class=${data.marks?.[i] ?? ""} aria-label=${label(data, i)}
+      (word, i) => html`<li><button type="button" class=${data.marks?.[i] ?? ""}
         aria-pressed=${stage.held === i ? "true" : "false"}
         @keydown=${(event) => key(event, stage, figure, i)}
         @pointerdown=${(event) => drag(event, stage, figure, i)}
-        @click=${(event) => click(event, stage, figure, i)}>${word}<span class="small" aria-hidden="true">${data.below?.[i] ?? i}</span></button></li>`,
+        @click=${(event) => click(event, stage, figure, i)}>${word}<span class="spoken">${spoken(data, i)}</span><span class="small" aria-hidden="true">${data.below?.[i] ?? i}</span></button></li>`,
     )}</ol><p class="small">${words.page.tokenKeys}</p>`,
     stage,
   );

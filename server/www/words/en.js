@@ -38,7 +38,7 @@ export const words = {
     chart: "chart",
     yes: "holds",
     no: "fails",
-    token: "{word}, {i} of {n}",
+    token: "{i} of {n}",
     tokenKeys: "Drag one, or press it and then the place where it should go; with keys: Alt and an arrow.",
     place: "place",
   },
@@ -141,8 +141,8 @@ export const words = {
       },
       predict: {
         move: {
-          question: "Nothing tells the places. What happens to the weights when “dog” and “man” change places?",
-          options: ["All weights change", "The same weights, in other places", "Only those of dog and man change"],
+          question: "Nothing tells the places. What happens to the weights when two words change places?",
+          options: ["All weights change", "The same weights, in other places", "Only those of the two words change"],
           answer: 1,
           why: "Rows and columns move along with their words. No weight is new.",
         },
