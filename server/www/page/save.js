@@ -42,15 +42,80 @@ async function servicePng({ calls: [{ op, query }], data, page }) {
   return reply.ok && reply.blob();
 }
 
-/** By the service where it draws the same, else what the page drew. */
+/** By the service where it draws the same, else as it is on the page. */
 export async function savePng(figure) {
   const picture = figure.spec.still && !figure.calls[0].body && (await servicePng(figure));
   if (picture) {
     save(picture, nameOf(figure, "png"), "image/png");
     return;
   }
-  const canvas = figure.stage.querySelector("canvas") ?? (await drawn(figure.stage.querySelector("svg")));
+  const canvas = await stagePicture(figure.stage);
   canvas.toBlob((blob) => save(blob, nameOf(figure, "png"), "image/png"));
+}
+
+// ---- What stands on a stage, as a picture ------------------------------------------------------------------------
+
+const SHARP = 2; // pixels of the picture to one of the page
+
+/** Boxes, then pictures, then words, each where it is seen. */
+async function stagePicture(stage) {
+  const box = stage.getBoundingClientRect();
+  const canvas = Object.assign(document.createElement("canvas"), { width: SHARP * box.width, height: SHARP * box.height });
+  const pen = canvas.getContext("2d");
+  pen.scale(SHARP, SHARP);
+  pen.fillStyle = getComputedStyle(stage.closest("figure")).backgroundColor;
+  pen.fillRect(0, 0, box.width, box.height);
+  pen.translate(-box.left, -box.top);
+  pen.imageSmoothingEnabled = false;
+  stage.querySelectorAll("button, td, th").forEach((element) => drawBox(pen, element));
+  for (const element of stage.querySelectorAll("canvas, svg")) {
+    const { left, top, width, height } = element.getBoundingClientRect();
+    pen.drawImage(element.localName === "svg" ? await drawn(element) : element, left, top, width, height);
+  }
+  drawWords(pen, stage);
+  return canvas;
+}
+
+function drawBox(pen, element) {
+  const { left, top, width, height } = element.getBoundingClientRect();
+  const style = getComputedStyle(element);
+  pen.fillStyle = style.backgroundColor;
+  pen.fillRect(left, top, width, height);
+  pen.lineWidth = Number.parseFloat(style.borderTopWidth);
+  pen.strokeStyle = style.borderTopColor;
+  if (pen.lineWidth > 0) {
+    pen.strokeRect(left, top, width, height);
+  }
+}
+
+/** Each word of HTML by itself, as lines break where they like; an SVG brings its own. */
+function drawWords(pen, stage) {
+  const range = document.createRange();
+  const texts = document.createTreeWalker(stage, NodeFilter.SHOW_TEXT);
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  while (texts.nextNode()) {
+    const { data, parentElement } = texts.currentNode;
+    if (parentElement.closest("svg, .spoken")) {
+      continue;
+    }
+    const style = getComputedStyle(parentElement);
+    pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+    pen.fillStyle = style.color;
+    for (const { 0: word, index } of data.matchAll(/\S+/g)) {
+      range.setStart(texts.currentNode, index);
+      range.setEnd(texts.currentNode, index + word.length);
+      drawWord(pen, word, range.getBoundingClientRect(), style.writingMode !== "horizontal-tb");
+    }
+  }
+}
+
+function drawWord(pen, word, { left, top, width, height }, upright) {
+  pen.save();
+  pen.translate(left + width / 2, top + height / 2);
+  pen.rotate(upright ? -Math.PI / 2 : 0);
+  pen.fillText(word, 0, 0);
+  pen.restore();
 }
 
 const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "text-anchor", "opacity"];
@@ -71,11 +136,8 @@ async function drawn(svg) {
   const image = new Image(width, height);
   image.src = url;
   await image.decode();
-  const canvas = Object.assign(document.createElement("canvas"), { width: 2 * width, height: 2 * height });
-  const pen = canvas.getContext("2d");
-  pen.fillStyle = getComputedStyle(document.body).backgroundColor;
-  pen.fillRect(0, 0, canvas.width, canvas.height);
-  pen.drawImage(image, 0, 0, canvas.width, canvas.height);
+  const canvas = Object.assign(document.createElement("canvas"), { width: SHARP * width, height: SHARP * height });
+  canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
   URL.revokeObjectURL(url);
   return canvas;
 }
