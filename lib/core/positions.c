@@ -81,13 +81,25 @@ int pe_positions_steps(struct pe_positions *out, double start, double step, size
     return PE_OK;
 }
 
-/* The number of elements before stop; count_max + 1 when there are more than count_max. */
+/* Does element i come before stop? If one does, so do all before it: roundings keep the order. */
+static bool is_before(double start, double stop, double step, size_t i) {
+    double element = progression(start, step, i);
+    return step > 0 ? element < stop : element > stop;
+}
+
+/* The number of elements before stop; count_max + 1 when there are more than count_max. It nearly always is what the
+ * quotient says, or one more, and else is searched for. */
 static size_t range_count(double start, double stop, double step) {
     size_t low = 0, high = count_max + 1; /* elements before low come before stop, those from high do not */
+    double quotient = (stop - start) / step;
+    if (quotient >= 1 && quotient < (double)count_max) {
+        size_t near = (size_t)quotient;
+        low = is_before(start, stop, step, near - 1) ? near : 0;
+        high = is_before(start, stop, step, near + 1) ? high : near + 1;
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        double element = progression(start, step, middle);
-        if (step > 0 ? element < stop : element > stop) {
+        if (is_before(start, stop, step, middle)) {
             low = middle + 1;
         } else {
             high = middle;
