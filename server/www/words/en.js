@@ -117,7 +117,7 @@ export const words = {
         difference: {
           title: "A minus sorted B",
           axes: { row: "looks (i)", column: "is looked at (j)" },
-          caption: "On the same scale as A. An empty picture means that B holds nothing that was not in A.",
+          caption: "On the same scale as A. An empty picture means that B holds nothing that was not in A. A rest such as 1e−16, a 1 in the 16th place behind the point, is rounding.",
           text: "The largest difference is {most}.",
           still: "An empty picture: without an encoding nothing is left.",
         },
