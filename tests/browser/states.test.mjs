@@ -199,11 +199,11 @@ async function enter(page, name, state) {
   return link;
 }
 
-async function tryState(page, names, state, seen) {
+async function tryState(page, names, about, state, seen) {
   const link = await enter(page, names[0], state);
   assert.equal(await page.locator(".failed").count(), 0, "a figure could not be drawn");
   const lines = await commands(page);
-  assert.equal(own(new URL(lines[names[0]][0].match(/'(http[^']*)'/)[1]).search), own(new URL(link).search), "the page's query is its first call's");
+  assert.equal(own(new URL(lines[about][0].match(/'(http[^']*)'/)[1]).search), own(new URL(link).search), `the page's query is that of ${about}'s first call`);
   for (const name of names) {
     await bytesAgree(page, name, lines[name]);
     if (await inFigure(page, name, ({ spec }) => spec.kind === "heatmap")) {
@@ -223,7 +223,7 @@ async function tryState(page, names, state, seen) {
   assert.ok(await page.locator("#notes").isHidden(), await page.locator("#notes").textContent());
 }
 
-for (const [k, { name: lab, fields }] of labs.entries()) {
+for (const [k, { name: lab, fields, about }] of labs.entries()) {
   const random = randomFrom(1000 * seed + k);
   for (const theme of ["light", "dark"]) {
     pageTest(site, `${lab}, ${theme}: ${STATES / 2} random states, seed ${seed}`, `/labs/${lab}`, { theme }, async (page, t) => {
@@ -232,7 +232,7 @@ for (const [k, { name: lab, fields }] of labs.entries()) {
       for (let i = 0; i < STATES / 2; i++) {
         const state = randomState(fields, random);
         try {
-          await tryState(page, names, state, seen);
+          await tryState(page, names, about ?? names[0], state, seen);
         } catch (error) {
           error.message += `\n(lab ${lab}, SEED=${seed}, state ${i + 1}: ${JSON.stringify(state)}, ${page.url()})`;
           throw error;

@@ -193,6 +193,7 @@ const sums = (words, width, n) =>
 
 export const lab = {
   name: "order",
+  about: "weights",
   fields: [
     { name: "type", kind: "choice", choices: ["none", "sinusoidal", "random"], def: "none" },
     { name: "tokens", kind: "words", min: 2, max: 10, def: wordsOf(SENTENCES.dog.a) },
