@@ -3,7 +3,9 @@
 import { lab } from "./order.js";
 import { add, distance, minus, times, vector } from "./vectors.js";
 
-export const figures = ["pages", "sentence", "other", "weights", "weights_other", "sorted", "difference", "outputs", "recurrent"];
+export const figures = [
+  "pages", "sentence", "other", "weights", "weights_other", "sorted", "difference", "outputs", "recurrent",
+];
 
 // ---- Calls -------------------------------------------------------------------------------------------------------
 
@@ -15,7 +17,9 @@ const TO = [0, 4, 2, 3, 1]; // where A's words stand in B
 
 const block = (tokens, changes = {}) => ({
   op: "block",
-  query: { type: "none", tokens, width: 16, weights_seed: 30, "mask.causal": "0", dtype: "float64", return: "weights", ...changes },
+  query: {
+    type: "none", tokens, width: 16, weights_seed: 30, "mask.causal": "0", dtype: "float64", return: "weights", ...changes,
+  },
 });
 
 const both = (changes) => [block(A, changes), block(B, changes)];
@@ -63,28 +67,37 @@ export const claims = [
   ...rows("The first and the fourth row, the two words “the”, are the same", both(), [twins, ["==", 0]]),
   ...rows("and their sum is 1", both(), [sumGap, ["<", 1e-14]]),
   ...rows("dividing by the sum lets each row add up to 1", both(), [sumGap, ["<", 1e-14]]),
-  ...rows("the marks go, and the difference is empty no more", both({ type: "sinusoidal" }), [gap, [">", 0.1]], [twins, [">", 0.1]]),
+  ...rows("the marks go, and the difference is empty no more",
+    both({ type: "sinusoidal" }), [gap, [">", 0.1]], [twins, [">", 0.1]]),
   ...rows("A and B become the same vector", output(), [means, ["<", 1e-14]]),
   ...rows("Each word's result goes along with it", output(), [farthest, ["<", 1e-14]]),
   ...rows("every word's distance is below 10−14", output(), [farthest, ["<", 1e-14]]),
-  ...rows("Without an encoding all distances are below 0.00000000000001", output(), [farthest, ["<", 1e-14]], [means, ["<", 1e-14]]),
-  ...rows("less than a ten-millionth of what the same word moves when waves tell the places", [...output(), ...output({ type: "sinusoidal" })],
+  ...rows("Without an encoding all distances are below 0.00000000000001",
+    output(), [farthest, ["<", 1e-14]], [means, ["<", 1e-14]]),
+  ...rows("less than a ten-millionth of what the same word moves when waves tell the places",
+    [...output(), ...output({ type: "sinusoidal" })],
     [([a, b, c, d]) => Math.max(...distances([a, b]).map((v, i) => v / distances([c, d])[i])), ["<", 1e-7]]),
   ...rows("It is not quite 0", output(), [farthest, [">", 0]]),
-  ...rows("In numbers of 7 digits (float32) even that is rounded away", output({ dtype: "float32" }), [farthest, ["==", 0]], [means, ["==", 0]]),
+  ...rows("In numbers of 7 digits (float32) even that is rounded away",
+    output({ dtype: "float32" }), [farthest, ["==", 0]], [means, ["==", 0]]),
   ...rows("the means differ by 0.4 or more", output({ type: "sinusoidal" }), [means, [">", 0.4]]),
   ...rows("the means differ by 0.4 or more", output({ type: "random" }), [means, [">", 0.4]]),
   ...rows("the means differ by 0.4 or more", output(CAUSAL), [means, [">", 0.4]]),
   ...rows("Random vectors do it, too.", output({ type: "random" }), [(r) => Math.min(...distances(r)), [">", 0.1]]),
-  ...rows("its row is 1, 0, 0, 0, 0", both(CAUSAL), [one(0, 0), ["==", 1]], [([a]) => most(row(a, 0).slice(1)), ["==", 0]]),
+  ...rows("its row is 1, 0, 0, 0, 0",
+    both(CAUSAL), [one(0, 0), ["==", 1]], [([a]) => most(row(a, 0).slice(1)), ["==", 0]]),
   ...rows("The second sees two words.", both(CAUSAL), [([a]) => row(a, 1).filter((v) => v > 0).length, ["==", 2]]),
   ...rows("So the results depend on the order, with no encoding at all.", output(CAUSAL), [farthest, [">", 0.1]]),
-  ...rows("within one block, still a bag", [block(A, { return: "output", ...CAUSAL }), block(SHUFFLED, { return: "output", ...CAUSAL })],
+  ...rows("within one block, still a bag",
+    [block(A, { return: "output", ...CAUSAL }), block(SHUFFLED, { return: "output", ...CAUSAL })],
     [([a, b]) => distance(vector(a, 4, 16), vector(b, 4, 16)), ["<", 1e-14]]),
-  ...rows("its last memory of A differs from that of B", lab.figures.recurrent.calls(start), [recurrent(0, -1), [">", 1]]),
-  ...rows("After five words the memory of the cell differs by 1.7 between the sentences", lab.figures.recurrent.calls(start),
+  ...rows("its last memory of A differs from that of B",
+    lab.figures.recurrent.calls(start), [recurrent(0, -1), [">", 1]]),
+  ...rows("After five words the memory of the cell differs by 1.7 between the sentences",
+    lab.figures.recurrent.calls(start),
     [recurrent(0, -1), { near: 1.7, within: 0.05 }]),
-  ...rows("The sum forgets the order: at the end it is the same.", lab.figures.recurrent.calls(start), [recurrent(1, -1), ["<", 1e-14]]),
+  ...rows("The sum forgets the order: at the end it is the same.",
+    lab.figures.recurrent.calls(start), [recurrent(1, -1), ["<", 1e-14]]),
   ...rows("The same word always has the same vector, wherever it stands.", [block(A, { return: "residual" })],
     [([t]) => distance(vector(t, 0, 16), vector(t, 3, 16)), ["==", 0]]),
   ...rows("it holds for all weights", Array.from({ length: 12 }, (_, seed) => output({ weights_seed: seed })).flat(),

@@ -31,7 +31,9 @@ function otherOf(s) {
 /** A sentence that was chosen is put in; one that was typed or dragged is told by its words. */
 function settle(s, changes) {
   const chosen = SENTENCES[changes["v.sentence"]];
-  const words = chosen ? { tokens: wordsOf(chosen.a), "v.other": wordsOf(chosen.b) } : { tokens: s.tokens, "v.other": otherOf(s) };
+  const words = chosen
+    ? { tokens: wordsOf(chosen.a), "v.other": wordsOf(chosen.b) }
+    : { tokens: s.tokens, "v.other": otherOf(s) };
   const last = words.tokens.length - 1;
   return {
     ...words,
@@ -122,7 +124,7 @@ const chooseThere = ({ row, column }, s) => {
   return { "v.i": from[row], "v.j": from[column] };
 };
 
-/** A sentence whose words can be moved; words that stand twice are marked, and so is whether the block tells them apart. */
+/** A sentence whose words can be moved; words that the block does not tell apart are marked. */
 const sentence = (field) => ({
   kind: "tokens",
   calls: (s) => [block(s, s[field])],
@@ -147,7 +149,8 @@ const CASES = [
   { name: "causal", type: "none", causal: true, mark: 3 },
 ];
 
-const outputCalls = (s) => CASES.flatMap(({ type, causal }) => both({ ...s, type, "mask.causal": causal }, { return: "output" }));
+const outputCalls = (s) =>
+  CASES.flatMap(({ type, causal }) => both({ ...s, type, "mask.causal": causal }, { return: "output" }));
 
 /** Distances |a_i - b_to(i)| of each word's vectors, and at the end that of their means. */
 function apart(a, b, to) {
@@ -172,7 +175,8 @@ const cellCalls = (s) => [
 ];
 
 /** m [rows, width], from row `first` on, times x [width]. */
-const product = (m, first, x) => x.map((_, r) => x.reduce((sum, v, c) => sum + m.data[(first + r) * x.length + c] * v, 0));
+const product = (m, first, x) =>
+  x.map((_, r) => x.reduce((sum, v, c) => sum + m.data[(first + r) * x.length + c] * v, 0));
 
 /** h after each word: h = tanh(W x + U h), from h = 0. */
 function states(words, cell, width, n) {
@@ -259,7 +263,10 @@ export const lab = {
     difference: {
       kind: "heatmap",
       calls: (s) => both(s),
-      data: ([a, b], s) => matrix(minus(Array.from(a.data), sorted(b.data, places(s.tokens, s["v.other"]))), s.tokens, chosen(s)),
+      data: ([a, b], s) => {
+        const rest = minus(Array.from(a.data), sorted(b.data, places(s.tokens, s["v.other"])));
+        return matrix(rest, s.tokens, chosen(s));
+      },
       facts: ({ values }) => ({ most: most(values) }),
       probe: choose,
     },
@@ -274,7 +281,8 @@ export const lab = {
           x: { title: words.axes.x, min: -0.5, max: n + 0.5, ticks: count(n + 1) },
           y: { title: words.axes.y, min: 1e-18, max: 100, log: true },
           lines: CASES.map(({ name, mark }, k) => ({
-            name: words.cases[name], x: count(n + 1), y: apart(replies[2 * k], replies[2 * k + 1], to), dots: true, bare: true, mark, shift: 11 * (k - 1.5),
+            name: words.cases[name], x: count(n + 1), y: apart(replies[2 * k], replies[2 * k + 1], to),
+            dots: true, bare: true, mark, shift: 11 * (k - 1.5),
           })),
           at: s["v.i"],
           xName: (v) => names[v],

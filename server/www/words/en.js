@@ -176,7 +176,7 @@ export const words = {
 <p>Some languages need the order less. In “der Hund beißt den Mann”, the little words say who bites. Choose it above: there A and B mean the same.</p>
 <h2>Why nothing is left</h2>
 $$a_{\\class{sym-i}{i}\\class{sym-j}{j}} = \\frac{e^{s(x_{\\class{sym-i}{i}}, x_{\\class{sym-j}{j}})}}{\\text{the sum of the same for all words}}$$
-<p>Here $x_{\\class{sym-i}{i}}$ is the vector of the word that looks, and $x_{\\class{sym-j}{j}}$ that of the word it looks at. From the two a score $s$ is made by multiplying and adding. $e$ to the power of a score is never negative, and dividing by the sum lets each row add up to 1: that is the weight $a_{\\class{sym-i}{i}\\class{sym-j}{j}}$. Now look for the <em>places</em>. $\\class{sym-i}{i}$ and $\\class{sym-j}{j}$ only say which words are meant. Nothing is computed with them.</p>
+<p>Here $x_{\\class{sym-i}{i}}$ is the vector of the word that looks, and $x_{\\class{sym-j}{j}}$ that of the word it looks at. From the two a score $s$ is made by multiplying and adding. $e$ to the power of a score is always above 0, and dividing by the sum lets each row add up to 1: that is the weight $a_{\\class{sym-i}{i}\\class{sym-j}{j}}$. Now look for the <em>places</em>. $\\class{sym-i}{i}$ and $\\class{sym-j}{j}$ only say which words are meant. Nothing is computed with them.</p>
 [[predict twins]]
 <p>The two words “the” are the proof. They stand in different places, next to different words, and their rows are equal, number by number. The marks = show it. Now let waves tell the places, above: the marks go, and the difference is empty no more.</p>
 <h2>A bag of words</h2>
@@ -193,11 +193,11 @@ $$s(x_{\\class{sym-i}{i}} + p_{\\class{sym-i}{i}}, \\; x_{\\class{sym-j}{j}} + p
 <h2>Order leaks through a mask</h2>
 <p>Models that write text let a word see only itself and the words before it. Such a mask is called <em>causal</em>. The first word then sees itself alone: its row is 1, 0, 0, 0, 0. The second sees two words. So the results depend on the order, with no encoding at all. But it is a leak and not a clock: what stood <em>before</em> a word is, within one block, still a bag.</p>
 <h2>Another way: read word by word</h2>
-<p>Older networks read as you do: $h_p = \\tanh(W x_p + U h_{p-1})$. The memory $h_p$ after word $p$ is made of the word's vector $x_p$ and of the memory before, each multiplied by a table of numbers, $W$ or $U$. $\\tanh$ keeps the results between −1 and 1. The figure computes this on the page, from the word vectors that go into the block and from random tables: all of these were sent by the service.</p>
+<p>Older networks read as you do: $h_t = \\tanh(W x_t + U h_{t-1})$. The memory $h_t$ after word $t$ is made of the word's vector $x_t$ and of the memory before, each multiplied by a table of numbers, $W$ or $U$. $\\tanh$ keeps the results between −1 and 1. The figure computes this on the page, from the word vectors that go into the block and from random tables: all of these were sent by the service.</p>
 [[figure recurrent]]
 <p>Such a cell has order for nothing, but it must wait for each word before it can read the next. Attention does all words at the same time. The price is what you have just seen, and the encoding pays it.</p>
 <h2>What is not shown</h2>
-<p>These weights are random, made from a seed. They were never trained, so nobody can say what a weight means. What you saw does not depend on that: without an encoding and a mask, it holds for all weights. Try it.</p>
+<p>These weights are random, made from a seed. They were never trained, so nobody can say what a weight means. What you saw does not depend on that: with neither an encoding nor a mask, it holds for all weights. Try it.</p>
 [[controls weights_seed width dtype]]`,
     },
     waves: {
