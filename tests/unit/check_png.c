@@ -7,7 +7,7 @@
 #include "call_run.h"
 #include "random.h"
 #include "suites.h"
-#include "wire/png.h"
+#include "wire/source.h"
 
 #include <math.h>
 #include <png.h>
@@ -393,6 +393,60 @@ START_TEST(the_limit) {
 }
 END_TEST
 
+struct patience {
+    size_t asked, enough;
+};
+
+static bool ends(void *context) {
+    struct patience *patience = context;
+    return ++patience->asked > patience->enough;
+}
+
+/* Zeros are packed to nearly nothing, so that one piece of the reply is many lines of pixels: also between them it is
+ * asked whether to stop. */
+START_TEST(stopped) {
+    static float zeros[1024 * 64];
+    struct patience patience = {.enough = 20};
+    const struct pe_stop stop = {ends, &patience};
+    struct pe_error err = {0};
+    struct pe_arena *arena = pe_arena_open((size_t)1 << 20, NULL, &err);
+    const struct source_style style = {.flat = false};
+    const struct pe_tensor tensor = {.data = zeros, .dtype = PE_DTYPE_F32, .rank = 2, .dim = {1024, 64}};
+    struct result result = {0};
+    struct source source;
+    static char out[1 << 16];
+    result_tensor(&result, "vectors", &tensor);
+    err.stop = &stop;
+    ck_assert_int_eq(source_open(&source, arena, format_at(FORMAT_PNG), &result, &style, &err), PE_OK);
+    ck_assert_uint_gt(source_pull(&source, out, sizeof out), 0);
+    ck_assert(source.at < source.n && !source.failed);
+    ck_assert_uint_le(patience.asked, patience.enough + 2);
+    source_close(&source);
+    pe_arena_close(arena);
+}
+END_TEST
+
+/* Where an arena is too small even for the beginning, there is no picture. */
+START_TEST(no_memory) {
+    static float zeros[64];
+    const struct pe_tensor tensor = {.data = zeros, .dtype = PE_DTYPE_F32, .rank = 1, .dim = {64}};
+    const struct source_style style = {.flat = false};
+    struct result result = {0};
+    result_tensor(&result, "vectors", &tensor);
+    for (size_t bytes = 1 << 10; bytes < 1 << 19; bytes *= 2) {
+        struct pe_error err = {0}, open = {0};
+        struct source source;
+        struct pe_arena *arena = pe_arena_open(bytes, NULL, &open);
+        if (arena) {
+            ck_assert_int_eq(source_open(&source, arena, format_at(FORMAT_PNG), &result, &style, &err),
+                             PE_ERR_LIMIT);
+            source_close(&source);
+        }
+        pe_arena_close(arena);
+    }
+}
+END_TEST
+
 Suite *png_suite(void) {
     Suite *suite = suite_create("png");
     TCase *tests = tcase_create("pictures");
@@ -409,5 +463,7 @@ Suite *png_suite(void) {
     tcase_add_test(tests, refused);
     tcase_add_test(tests, no_picture);
     tcase_add_test(tests, the_limit);
+    tcase_add_test(tests, stopped);
+    tcase_add_test(tests, no_memory);
     return suite;
 }
