@@ -426,6 +426,39 @@ START_TEST(stopped) {
 }
 END_TEST
 
+/* Once it is open it takes no more memory, whatever its numbers and texts: it might be sent by then. */
+START_TEST(memory_is_reserved) {
+    static double noise[300 * 1000];
+    static char out[1 << 16], text[5000];
+    uint64_t seed = 3;
+    for (size_t i = 0; i < PE_COUNT(noise); i++) {
+        noise[i] = 2 * (double)(random_next(&seed) >> 11) * 0x1p-53 - 1;
+    }
+    memset(text, 'x', sizeof text - 1);
+    const struct png_look looks[] = {{.given = 2, .domain = 1, .cell = 1, .theme = PNG_LIGHT},
+                                     {.given = 2, .domain = 1e9, .cell = 5, .theme = PNG_LIGHT}};
+    const struct pe_tensor tensor = {.data = noise, .dtype = PE_DTYPE_F64, .rank = 2, .dim = {300, 1000}};
+    for (size_t i = 0; i < PE_COUNT(looks); i++) {
+        struct pe_error err = {0};
+        struct pe_arena *arena = pe_arena_open((size_t)8 << 20, NULL, &err);
+        const struct source_style style = {.look = &looks[i]};
+        struct result result = {0};
+        struct source source;
+        result_json(&result, "encoding", text);
+        result_tensor(&result, "vectors", &tensor);
+        ck_assert_int_eq(source_open(&source, arena, format_at(FORMAT_PNG), &result, &style, &err), PE_OK);
+        size_t used = pe_arena_used(arena), total = 0;
+        for (size_t n = 1; n > 0; total += n) {
+            n = source_pull(&source, out, sizeof out);
+        }
+        ck_assert(source.at == source.n && !source.failed && total <= source_bound(&source));
+        ck_assert_uint_eq(pe_arena_used(arena), used);
+        source_close(&source);
+        pe_arena_close(arena);
+    }
+}
+END_TEST
+
 /* Where an arena is too small even for the beginning, there is no picture. */
 START_TEST(no_memory) {
     static float zeros[64];
@@ -464,6 +497,7 @@ Suite *png_suite(void) {
     tcase_add_test(tests, no_picture);
     tcase_add_test(tests, the_limit);
     tcase_add_test(tests, stopped);
+    tcase_add_test(tests, memory_is_reserved);
     tcase_add_test(tests, no_memory);
     return suite;
 }
