@@ -22,7 +22,8 @@ struct pe_wave_turns {
 #define PE_WAVE_TURNINGS 4
 #define PE_WAVE_COLUMNS  (2 * PE_WAVE_LANES)
 struct pe_wave_step {
-    double cos[PE_WAVE_TURNINGS][PE_WAVE_COLUMNS], sin[PE_WAVE_TURNINGS][PE_WAVE_COLUMNS];
+    _Alignas(64) double cos[PE_WAVE_TURNINGS][PE_WAVE_COLUMNS];
+    double sin[PE_WAVE_TURNINGS][PE_WAVE_COLUMNS];
 };
 
 /* The frequencies of an encoding, prepared once. */

@@ -24,7 +24,7 @@ struct wave_angle {
 
 /* The columns of a group in a middle of rows, lifted. */
 struct wave_anchor {
-    double column[PE_WAVE_COLUMNS];
+    _Alignas(64) double column[PE_WAVE_COLUMNS];
 };
 
 /* In which order columns are, and, of pairs, whether cosines come first. Then rows go backward: cosines and sines of
@@ -46,8 +46,15 @@ struct wave_order {
 #define WAVE_TIE_WORDS    0x00001000
 #define WAVE_NEAR_WORDS   0x3f300002
 #define WAVE_NEAR_SHIFTED UINT64_C(0x7e60000080100000)
-#define WAVE_NEAR_BLOCK   UINT64_C(0x3f30000000020000)
-#define WAVE_BORROWED     UINT64_C(0x8000000080000000)
+
+/* In plain C lower words are told from a tie as floats, to whose exponent a bit is added that keeps them from being
+ * subnormal. Magnitudes are seen of what is rounded: TO_LARGE added, those above 2^-12 have the bit LARGE_FLOAT. 2^-12
+ * itself has not, as smaller ones are rounded to it. */
+#define WAVE_LACKING     UINT32_C(0x1fffffff)
+#define WAVE_TIE_FLOAT   UINT32_C(0x50000000)
+#define WAVE_NEAR_FLOAT  0x1.04p+1F /* 2^17 above a tie */
+#define WAVE_TO_LARGE    UINT32_C(0x067fffff)
+#define WAVE_LARGE_FLOAT UINT32_C(0x40000000)
 
 /* That of rows: they are lifted by LIFT, doubtful less than 3.25 * 2^16 above a tie, or below 2^-11. */
 #define WAVE_LIFT (1 + 0x1.2p-36)

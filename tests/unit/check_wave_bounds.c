@@ -76,7 +76,7 @@ END_TEST
 
 /* Of width 512, base 10000. Found among the positions up to 60,000,000: the double nearest to the value, which is more
  * than 1/2, has the bits of the middle of two floats. */
-static const struct {
+static const struct middle {
     int64_t x;
     size_t pair;
     bool is_sine;
@@ -91,11 +91,21 @@ static const struct {
     {51235835, 82, false},  {54279464, 205, false},
 };
 
+/* Found likewise up to 24,000,000: magnitudes below 2^-16 that are nearer than 2^-52 to the middle of two floats. To a
+ * double of that size that is far, but what it is the sum of was rounded by as much. */
+static const struct middle smalls[] = {
+    {1893007, 57, false},   {1994693, 105, false}, {3803902, 50, false},  {4524508, 20, false},
+    {6454809, 9, true},     {7086789, 64, false},  {9049016, 20, true},   {9341786, 6, false},
+    {9689465, 55, false},   {11411706, 50, false}, {12914617, 25, true},  {13573524, 20, false},
+    {15369853, 13, false},  {17157416, 87, true},  {17860573, 14, true},  {19363382, 204, false},
+    {19946930, 169, false}, {20752727, 10, true},  {22622540, 20, false}, {23216692, 99, false},
+};
+
 /* The value's own group and those beside it, of which four are computed side by side. */
-static void check_middle(size_t i, size_t before, bool halves, bool cos_first) {
+static void check_middle(const struct middle *middle, size_t before, bool halves, bool cos_first) {
     enum { SOME = 4 * PE_WAVE_LANES };
     float rows[ROWS][2 * SOME], want[2];
-    const size_t first = middles[i].pair / SOME * SOME, at = middles[i].pair - first;
+    const size_t first = middle->pair / SOME * SOME, at = middle->pair - first;
     const struct pe_wave part = pe_wave_part(&wave, first, SOME);
     float *second = rows[0] + (halves ? SOME : 1);
     const struct pe_wave_out out = {.sin = cos_first ? second : rows[0],
@@ -105,29 +115,38 @@ static void check_middle(size_t i, size_t before, bool halves, bool cos_first) {
                                     .n_cos = SOME,
                                     .stride = 2 * SOME};
     struct pe_place place;
-    pe_place_of(&place, (double)middles[i].x, 1, 0);
-    pe_phase_exact(&place, &turns[middles[i].pair], PE_DTYPE_F32,
+    pe_place_of(&place, (double)middle->x, 1, 0);
+    pe_phase_exact(&place, &turns[middle->pair], PE_DTYPE_F32,
                    &(struct pe_phase_out){&want[0], &want[1], 1, NULL});
     if (before < ROWS) {
-        pe_wave_run(&part, middles[i].x - (int64_t)before, 1, ROWS, &out);
+        pe_wave_run(&part, middle->x - (int64_t)before, 1, ROWS, &out);
     } else {
         pe_wave_row(&part, &place, &out);
     }
-    const float *got = (middles[i].is_sine ? out.sin : out.cos) + at * out.step + before % ROWS * out.stride;
-    EXPECT(memcmp(got, &want[!middles[i].is_sine], sizeof *got) == 0,
+    const float *got = (middle->is_sine ? out.sin : out.cos) + at * out.step + before % ROWS * out.stride;
+    EXPECT(memcmp(got, &want[!middle->is_sine], sizeof *got) == 0,
            "%s: position %lld, pair %zu, row %zu: %a, not %a", instructions_name(wave.instructions),
-           (long long)middles[i].x, middles[i].pair, before, (double)*got, (double)want[!middles[i].is_sine]);
+           (long long)middle->x, middle->pair, before, (double)*got, (double)want[!middle->is_sine]);
 }
 
-START_TEST(middles_are_decided_exactly) {
+static void check_middles(int set, const struct middle *of, size_t n) {
     for (int layout = 0; layout < 4; layout++) {
-        wave_of(_i, 1, layout & 1);
-        for (size_t i = 0; i < PE_COUNT(middles); i++) {
+        wave_of(set, 1, layout & 1);
+        for (size_t i = 0; i < n; i++) {
             for (size_t before = 0; before <= ROWS; before++) {
-                check_middle(i, before, !(layout & 1), layout >> 1);
+                check_middle(&of[i], before, !(layout & 1), layout >> 1);
             }
         }
     }
+}
+
+START_TEST(middles_are_decided_exactly) {
+    check_middles(_i, middles, PE_COUNT(middles));
+}
+END_TEST
+
+START_TEST(small_values_are_decided_exactly) {
+    check_middles(_i, smalls, PE_COUNT(smalls));
 }
 END_TEST
 
@@ -138,6 +157,7 @@ Suite *wave_bounds_suite(void) {
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_loop_test(tests, angles_are_within_their_bound, 0, sets);
     tcase_add_loop_test(tests, middles_are_decided_exactly, 0, sets);
+    tcase_add_loop_test(tests, small_values_are_decided_exactly, 0, sets);
     suite_add_tcase(suite, tests);
     return suite;
 }
