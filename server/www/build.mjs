@@ -167,10 +167,18 @@ async function scripts(out) {
     entryNames: "[name]-[hash]", chunkNames: "part-[hash]",
     metafile: true, plugins: [entries],
   });
+  writeFileSync(join(out, "licences.txt"), licences(Object.keys(metafile.inputs)));
   const made = Object.entries(metafile.outputs).filter(([, file]) => file.entryPoint);
   return Object.fromEntries(
     made.map(([path, file]) => [`labs/${file.entryPoint.slice(4)}.js`, `/assets/${basename(path)}`]),
   );
+}
+
+/** The licences of the packages that went into the scripts: they want to be where copies are. */
+function licences(inputs) {
+  const packages = new Set(inputs.map((path) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path)?.[1]).filter(Boolean));
+  return [...packages].sort()
+    .map((name) => `${name}\n\n${readFileSync(join(here, "node_modules", name, "LICENSE"), "utf8")}`).join("\n\n");
 }
 
 /** A file as it is, or as esbuild makes it smaller, under a name that its bytes decide. */

@@ -13,7 +13,7 @@ export const words = {
     after: "Next",
     skip: "To the text",
     theme: "Light or dark",
-    footer: 'Numbers by <a href="/v1">posenc</a>: exact, the same on every machine.',
+    footer: 'Numbers by <a href="/v1">posenc</a>: exact, the same on every machine. <a href="/licences.txt">Licences</a> of what these pages are made with.',
     equation: "Equation",
     predict: "What do you think",
     right: "Yes: {answer}.",
