@@ -84,6 +84,25 @@ stage_http() { http release; }
 stage_http-asan() { http asan; }
 stage_http-tsan() { http tsan; }
 
+# The pages in a browser, one file of tests after the other: some measure time. Whoever has no node or browser is told
+# that they are left out; where CI is set that is a failure.
+stage_browser() {
+    local file command result=0
+    for command in node npm "${CHROMIUM:-chromium}"; do
+        command -v "$command" >/dev/null 2>&1 && continue
+        echo "skip browser $command is missing: the pages were not tried (.ci/setup web browser)"
+        [ -z "${CI:-}" ] || echo "ERROR: in CI they have to be"
+        return $((${#CI} > 0 ? 1 : 77))
+    done
+    build release server server/www/node_modules/.package-lock.json || return 1
+    for file in tests/browser/*.test.mjs; do
+        POSENCD=build/release/posencd timeout 600 node --test --test-reporter=./tests/browser/_report.mjs "$file" && continue
+        echo "$file: FAILED"
+        result=1
+    done
+    return $result
+}
+
 # The files of tests/fuzz/corpus through the targets of the fuzzers, with sanitizers, but without a fuzzer.
 stage_fuzz() {
     local target what result=0
@@ -128,12 +147,18 @@ counts() {
         END { print good + 0, bad + 0 }' "$1"
 }
 
+told() { # LOG: what could not be tried
+    grep '^skip ' "$1" | sed 's/^/    /'
+    skipped=$((skipped + $(grep -c '^skip ' "$1")))
+}
+
 run() { # STAGE
     local start=$SECONDS log="build/log/$1.log" rc good bad
     "stage_$1" >"$log" 2>&1 </dev/null
     rc=$?
     if [ $rc -eq 77 ]; then
         printf '%-14s nothing to run\n' "$1"
+        told "$log"
         return
     fi
     read -r good bad < <(counts "$log")
@@ -146,13 +171,12 @@ run() { # STAGE
         tail -n 5 "$log" | cut -c1-300 | sed 's/^/    ... /'
         echo "    (all of it: $log)"
     fi
-    grep '^skip ' "$log" | sed 's/^/    /'
+    told "$log"
     passed=$((passed + good))
     failed=$((failed + bad))
-    skipped=$((skipped + $(grep -c '^skip ' "$log")))
 }
 
-[ $# -gt 0 ] || set -- unit exact digits http unit-asan fuzz http-asan unit-tsan http-tsan sets unit-portable cov
+[ $# -gt 0 ] || set -- unit exact digits http browser unit-asan fuzz http-asan unit-tsan http-tsan sets unit-portable cov
 echo "stages: $* (each says nothing before its end; until then see build/log/STAGE.log)"
 for stage in "$@"; do
     if ! declare -F "stage_$stage" >/dev/null; then

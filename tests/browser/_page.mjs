@@ -10,7 +10,7 @@
 // class.lan, which is the daemon under a name that is no secure context, as in a class room.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { createRequire } from "node:module";
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -70,8 +70,12 @@ const ARGUMENTS = [
   "--host-resolver-rules=MAP class.lan 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ];
 
+/** Of CHROMIUM, or of the command of that name. */
+const browserPath = () =>
+  execFileSync("sh", ["-c", 'command -v "$1"', "sh", process.env.CHROMIUM ?? "chromium"]).toString().trim();
+
 export const browserOpen = () =>
-  chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ARGUMENTS });
+  chromium.launch({ executablePath: browserPath(), args: ARGUMENTS });
 
 /** A daemon and a browser until the file's tests are done. */
 export async function siteOpen() {
