@@ -10,7 +10,7 @@
 // choice             one of choices
 // flag               "1" or "0"
 // count              an integer n, in the query as positions "0:n"
-// words              a list of texts, by comma, at most max of them, each of at most 24 characters
+// words              a list of texts, by comma, at most max of them, each of at most 24 characters, none a control
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
@@ -30,7 +30,7 @@ const readers = {
   count: (text, field) =>
     /^0:\d{1,15}$/.test(text) ? stepped(Number(text.slice(2)), field) : undefined,
   words: (text, field) => {
-    const words = text.split(",").map((word) => word.trim().slice(0, 24)).filter(Boolean).slice(0, field.max);
+    const words = text.replace(/\p{Cc}/gu, "").split(",").map((word) => word.trim().slice(0, 24)).filter(Boolean).slice(0, field.max);
     return words.length >= field.min ? words : undefined;
   },
 };
