@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+//
+// What readers bring along: links that were written by hand or by an enemy, no scripts, no wish for motion, no secure
+// context, the browser's own buttons.
+
+import assert from "node:assert/strict";
+import { inFigure, figureNames, labs, overflow, pageOpen, pageTest, ready, siteOpen, words } from "./_page.mjs";
+
+const site = await siteOpen();
+const texts = words.page;
+
+// ---- Links --------------------------------------------------------------------------------------------------------
+
+const HOSTILE = {
+  integer: ["999999999", "-7", "abc", "1.5", "1e9", "NaN", "0x10", "", "99999999999999999999", "%00", "<script>"],
+  number: ["1e999", "-1", "abc", "NaN", "Infinity", "", "%00", "<script>alert(1)</script>"],
+  count: ["0:999999999", "0:0", "5:9", "abc", "0:-1", "0:1:0.001", "", "%00"],
+  choice: ["<script>", "__proto__", "constructor", "toString", "", "%00", "SINUSOIDAL"],
+  flag: ["yes", "2", "", "__proto__", "%00"],
+  words: ["", ",,,,", `${"a,".repeat(400)}a`, "<img src=x onerror=alert(1)>", "%00,%00", "\u202e", "x".repeat(900)],
+};
+
+const STRANGERS = [
+  "n=999999999", "__proto__=1", "constructor=2", "__proto__[a]=1", "hasOwnProperty=1", "toString=", "v.no-such-name=1",
+  "%00=%00", "=", `${"x".repeat(500)}=1`, `y=${"z".repeat(1000)}`, "%FF%FE=%zz", "<script>=alert(1)", "format=png",
+];
+
+/** Queries that are wrong for a lab, one wrong thing at a time and all at once. */
+function hostileQueries(fields) {
+  const queries = [...STRANGERS, "d_model=-7&base=abc&layout=<script>"];
+  for (const { name, kind } of fields) {
+    queries.push(...HOSTILE[kind].map((value) => `${name}=${encodeURI(value).replaceAll("%25", "%")}`));
+    queries.push(`${name}=1&${name}=2&${name}=3`);
+  }
+  return queries;
+}
+
+/** The state of the page is within its rows, and the page said what it made of the query. */
+async function clamped(page, lab, query) {
+  const [first] = await figureNames(page);
+  const state = await inFigure(page, first, ({ page }) => page.state.value);
+  for (const { name, kind, min, max, choices } of lab.fields) {
+    const value = state[name];
+    const inside = {
+      choice: () => choices.includes(value),
+      flag: () => typeof value === "boolean",
+      words: () => value.length >= (min ?? 0) && value.length <= max && value.every((word) => typeof word === "string" && word.length <= 24),
+    }[kind] ?? (() => Number.isFinite(value) && value >= min && value <= max);
+    assert.ok(inside(), `${query}: ${name} is ${value}`);
+  }
+  assert.equal(await page.locator(".failed").count(), 0, `${query}: ${await page.locator(".failed").allTextContents()}`);
+  assert.equal(await page.locator("#notes *").count(), 0, `${query}: elements among the notes`);
+}
+
+for (const lab of labs) {
+  const path = `/labs/${lab.name}`;
+  pageTest(site, `${lab.name}: hostile links are clamped, one wrong thing at a time`, path, {}, async (page) => {
+    for (const query of hostileQueries(lab.fields)) {
+      // as if the link were opened, but without the cost of a page
+      await page.evaluate((query) => {
+        history.replaceState(null, "", `?${query}`);
+        dispatchEvent(new PopStateEvent("popstate"));
+      }, query);
+      await ready(page);
+      await clamped(page, lab, query);
+      assert.deepEqual(page.faults, [], query);
+      const note = await page.locator("#notes").textContent();
+      assert.ok(note.trim() !== "" && note.length < 1000, `${query}: said of it: "${note}"`);
+    }
+  });
+
+  const first = lab.fields.map(({ name, kind }) => `${name}=${encodeURIComponent(HOSTILE[kind][0])}`).join("&");
+  for (const [what, query] of [["every field wrong", first], ["strangers", STRANGERS.slice(0, 8).join("&")]]) {
+    pageTest(site, `${lab.name}: a link that is opened, ${what}`, `${path}?${query}`, { width: 320 }, async (page) => {
+      await clamped(page, lab, query);
+      const notes = page.locator("#notes");
+      assert.ok(await notes.isVisible());
+      assert.ok((await overflow(page)) <= 0, "the notes are wider than the window");
+      for (const name of new URLSearchParams(query).keys()) {
+        assert.ok((await notes.textContent()).includes(name.slice(0, 20)), `nothing is said of ${name}`);
+      }
+    });
+  }
+}
+
+// ---- No scripts, no motion ----------------------------------------------------------------------------------------
+
+for (const { name } of labs) {
+  const options = { javaScriptEnabled: false };
+  pageTest(site, `${name}: without scripts there are prose, equations, pictures and answers`, `/labs/${name}`, options, async (page) => {
+    const text = await page.locator("article").innerText();
+    assert.ok(text.split(/\s+/).length > 100, "hardly any words");
+    assert.ok(!/\[\[|\$|[{}]/.test(text), "what should have been filled in");
+    const figures = page.locator("figure[data-figure]");
+    const n = await figures.count();
+    assert.equal(n, await figureNames(page).then((all) => all.length));
+    for (let i = 0; i < n; i++) {
+      const figure = figures.nth(i);
+      const images = figure.locator(".stage img");
+      if (await images.count()) {
+        await images.first().scrollIntoViewIfNeeded();
+        await page.waitForFunction((i) => document.querySelectorAll("figure[data-figure]")[i].querySelector("img").complete, i);
+        assert.ok(await images.first().evaluate((image) => image.naturalWidth > 0 && image.alt.length > 10), "a picture that did not come, or without words");
+      } else {
+        assert.ok((await figure.locator(".stage").innerText()).trim().length > 10, "neither picture nor words");
+      }
+    }
+    const question = page.locator("details.predict").first();
+    await question.locator("summary").click();
+    assert.ok((await question.locator("p").innerText()).length > 3);
+    assert.ok((await page.locator("math").count()) > 0 || !/\$/.test(words.labs[name].prose), "no equation");
+    assert.ok((await overflow(page)) <= 0);
+  });
+
+  pageTest(site, `${name}: whoever wants no motion has none`, `/labs/${name}`, { reducedMotion: "reduce" }, async (page) => {
+    const moving = () =>
+      page.evaluate(() => [
+        ...document.getAnimations().map((animation) => `running: ${animation.animationName ?? animation.transitionProperty}`),
+        ...[document.documentElement, ...document.querySelectorAll("body *")].flatMap((element) => {
+          const { transitionDuration, animationName, scrollBehavior } = getComputedStyle(element);
+          const still = /^(0s(, )?)+$/.test(transitionDuration) && animationName === "none" && scrollBehavior === "auto";
+          return still ? [] : [`${element.localName}.${element.className}: moves`];
+        }),
+      ]);
+    assert.deepEqual(await moving(), []);
+    await page.locator("#theme").click();
+    await page.locator("fieldset.predict button").first().click();
+    assert.deepEqual(await moving(), []);
+  });
+}
+
+// ---- Copying ------------------------------------------------------------------------------------------------------
+
+const openCall = async (page) => {
+  await page.locator("figure .below > .tools").first().getByRole("button", { name: texts.call, exact: true }).click();
+  return page.locator("figure .drawer").first();
+};
+
+const wakened = labs[0].name;
+
+pageTest(site, "copying, where the browser lets us", `/labs/${wakened}`, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+  const drawer = await openCall(page);
+  await drawer.locator(".copy").click();
+  await drawer.getByRole("button", { name: texts.copied }).waitFor();
+  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), await drawer.locator("code").textContent());
+});
+
+pageTest(site, "copying in a class room, where the context is not secure", `/labs/${wakened}`, { origin: `http://class.lan:${site.port}` }, async (page) => {
+  assert.equal(await page.evaluate(() => isSecureContext || navigator.clipboard !== undefined), false, "this tries nothing");
+  const drawer = await openCall(page);
+  const code = await drawer.locator("code").textContent();
+  assert.ok(code.includes(`'http://class.lan:${site.port}/v1/`), code);
+  await drawer.locator(".copy").click();
+  assert.equal(await page.evaluate(() => String(getSelection())), code);
+  const said = await drawer.locator(".copy").textContent();
+  assert.ok([texts.copied, texts.copyKeys].includes(said), said);
+  await page.evaluate(() => { document.execCommand = () => false; });
+  await drawer.locator(".copy").click();
+  assert.equal(await drawer.locator(".copy").textContent(), texts.copyKeys);
+});
+
+// ---- Back and forward ---------------------------------------------------------------------------------------------
+
+for (const { name, fields } of labs) {
+  const field = fields.find(({ kind, name }) => kind === "integer" && !name.startsWith("v.")) ?? fields.find(({ kind }) => kind === "integer");
+  pageTest(site, `${name}: back and forward lead to what was there`, `/labs/${name}`, {}, async (page) => {
+    const [figure] = await figureNames(page);
+    const state = () => inFigure(page, figure, ({ page }, name) => page.state.value[name], field.name);
+    await inFigure(page, figure, ({ page }, name) => page.set({ [name]: page.lab.fields.find((row) => row.name === name).max }), field.name);
+    await ready(page);
+    const changed = await state();
+    assert.notEqual(changed, field.def);
+    await page.waitForFunction((text) => location.search.includes(text), `${field.name}=${changed}`);
+    const address = page.url();
+    await page.locator("header .home").click();
+    await page.waitForURL(`${site.origin}/`);
+    await page.goBack();
+    await ready(page);
+    assert.equal(page.url(), address);
+    assert.equal(await state(), changed);
+    await page.goForward();
+    assert.equal(page.url(), `${site.origin}/`);
+  });
+}
