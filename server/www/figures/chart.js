@@ -103,27 +103,23 @@ function step(event, data) {
 }
 
 function listen(plate, figure) {
-  const choose = (x) => {
-    figure.page.set(figure.spec.probe(x, figure.page.state.value));
-    figure.page.probe(atText(figure.data));
-  };
   const point = (event) => {
     const box = plate.getBoundingClientRect();
     const share = (event.clientX - box.left - LEFT) / (box.width - LEFT - 8);
     const { min, max, log } = figure.data.x;
     const x = log ? min * (max / min) ** share : min + (max - min) * share;
     const all = stops(figure.data);
-    choose(all[nearest({ x: all }, x)]);
+    figure.probe(all[nearest({ x: all }, x)]);
   };
   plate.addEventListener("keydown", (event) => {
-    const x = figure.spec.probe && step(event, figure.data);
+    const x = figure.probe && step(event, figure.data);
     if (x !== undefined) {
       event.preventDefault();
-      choose(x);
+      figure.probe(x);
     }
   });
-  plate.addEventListener("pointerdown", (event) => figure.spec.probe && point(event));
-  plate.addEventListener("pointermove", (event) => event.buttons && figure.spec.probe && point(event));
+  plate.addEventListener("pointerdown", (event) => figure.probe && point(event));
+  plate.addEventListener("pointermove", (event) => event.buttons && figure.probe && point(event));
 }
 
 function draw(stage, data, figure) {
@@ -167,4 +163,4 @@ function table(data) {
   };
 }
 
-export const chart = { draw, table, cell: shown };
+export const chart = { draw, table, said: atText, cell: shown };

@@ -109,32 +109,28 @@ function moved(event, data) {
 }
 
 function listen(plate, figure) {
-  const choose = (at) => {
-    figure.page.set(figure.spec.probe(at, figure.page.state.value));
-    figure.page.probe(cellText(figure.data, at));
-  };
   const point = (event) => {
     const box = plate.querySelector("canvas").getBoundingClientRect();
     const { rows, columns, cell } = figure.view;
-    choose({
+    figure.probe({
       row: rows.from + Math.min(rows.n - 1, Math.max(0, Math.floor((event.clientY - box.top) / cell))),
       column: columns.from + Math.min(columns.n - 1, Math.max(0, Math.floor((event.clientX - box.left) / cell))),
     });
   };
   plate.addEventListener("keydown", (event) => {
     const at = moved(event, figure.data);
-    if (at && figure.spec.probe) {
+    if (at && figure.probe) {
       event.preventDefault();
-      choose(at);
+      figure.probe(at);
     }
   });
   plate.addEventListener("pointerdown", (event) => {
-    if (figure.spec.probe) {
+    if (figure.probe) {
       plate.setPointerCapture(event.pointerId);
       point(event);
     }
   });
-  plate.addEventListener("pointermove", (event) => event.buttons && figure.spec.probe && point(event));
+  plate.addEventListener("pointermove", (event) => event.buttons && figure.probe && point(event));
 }
 
 /** The colours and what they stand for. */
@@ -198,4 +194,6 @@ const table = (data) => ({
   ]),
 });
 
-export const heatmap = { draw, table, cell: shown };
+const said = (data) => (data.at ? cellText(data, data.at) : "");
+
+export const heatmap = { draw, table, said, cell: shown };

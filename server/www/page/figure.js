@@ -25,6 +25,7 @@ export function figureMount(host, page) {
   const name = host.dataset.figure;
   const figure = { host, page, name, spec: page.lab.figures[name], words: words.lab.figures[name] };
   figure.kind = kinds[figure.spec.kind];
+  figure.probe = figure.spec.probe && ((at) => figureProbe(figure, at));
   host.figure = figure; // whoever looks from the console, or tests, sees what is drawn: calls, replies, data
   figure.stage = host.querySelector(".stage");
   figure.stage.textContent = "";
@@ -37,7 +38,11 @@ export function figureMount(host, page) {
     page.theme.value; // colours are drawn anew
     const calls = figure.spec.calls(state);
     host.setAttribute("aria-busy", "true");
-    newest.ask(calls, (replies) => figureDraw(figure, state, calls, replies), (error) => figureFail(figure, error));
+    newest.ask(
+      calls,
+      (replies) => figureDraw(figure, state, calls, replies),
+      (error) => figureFail(figure, state, error),
+    );
   });
 }
 
@@ -47,24 +52,36 @@ function figureDraw(figure, state, calls, replies) {
   figure.replies = replies;
   figure.state = state;
   figure.data = { title: figure.words.title, ...figure.words.axes, ...spec.data(replies, state, figure.words) };
-  if (stage.querySelector(".failed")) {
-    stage.textContent = "";
-  }
   kind.draw(stage, figure.data, figure);
   const text = say(figure.words.text, { ...state, ...spec.facts?.(figure.data, state, replies) });
   host.querySelector(".text").textContent = text;
-  host.removeAttribute("aria-busy");
+  rest(figure, state);
   figure.show();
 }
 
-function figureFail(figure, error) {
-  figure.stage.replaceChildren(
-    Object.assign(document.createElement("p"), {
-      className: "failed",
-      textContent: say(words.page.failed, { why: error.field ? `${error.field}: ${error.message}` : error.message }),
-    }),
-  );
+/** Once what is drawn is what the page's state asks for. What a reader's own probe found is said. */
+function rest(figure, state) {
+  if (state !== figure.page.state.peek()) {
+    return;
+  }
   figure.host.removeAttribute("aria-busy");
+  if (figure.asked) {
+    figure.asked = false;
+    figure.page.probe(figure.kind.said(figure.data));
+  }
+}
+
+/** The state follows from the cell or point that a reader chose. */
+function figureProbe(figure, at) {
+  figure.asked = true;
+  figure.page.set(figure.spec.probe(at, figure.page.state.value));
+}
+
+function figureFail(figure, state, error) {
+  const why = error.field ? `${error.field}: ${error.message}` : error.message;
+  render(html`<p class="failed" role="status">${say(words.page.failed, { why })}</p>`, figure.stage);
+  figure.asked = false;
+  rest(figure, state);
 }
 
 // ---- Beneath it --------------------------------------------------------------------------------------------------

@@ -14,5 +14,6 @@ export function npyRead(bytes) {
   if (!kind || !shape) {
     throw new Error(`npy: cannot read ${header.trim()}`);
   }
-  return { shape, data: new kind(bytes.slice(start + length)) };
+  const at = start + length; // a multiple of 64, unless somebody else wrote the file
+  return { shape, data: at % kind.BYTES_PER_ELEMENT ? new kind(bytes.slice(at)) : new kind(bytes, at) };
 }
