@@ -182,3 +182,24 @@ for (const { name, fields } of labs) {
     assert.equal(page.url(), `${site.origin}/`);
   });
 }
+
+// ---- A service that does not answer -------------------------------------------------------------------------------
+
+pageTest(site, "a service that is gone is said so, and all is well once it is back", `/labs/${labs[0].name}`, {}, async (page) => {
+  const [name] = await figureNames(page);
+  const change = (value) => inFigure(page, name, ({ page }, value) => {
+    const field = page.lab.fields.find(({ name, kind }) => kind === "integer" && !name.startsWith("v."));
+    page.set({ [field.name]: field.min + (field.step ?? 1) * value });
+  }, value);
+  await page.route("**/v1/**", (route) => route.abort());
+  await change(1);
+  await ready(page);
+  assert.ok((await page.locator(".failed").count()) > 0, "nothing is said");
+  await page.unroute("**/v1/**");
+  await change(2);
+  await ready(page);
+  assert.equal(await page.locator(".failed").count(), 0, "still failed");
+  assert.ok((await page.locator("figure .stage").first().innerText()).trim() !== "");
+  assert.ok(page.faults.every((fault) => /ERR_FAILED/.test(fault)), page.faults.join("\n"));
+  page.faults.length = 0; // the browser reports each call that was refused
+});

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+//
+// By keyboard alone: every control is reached, in sight and without a trap; probes move by arrows and say where they
+// are; questions are answered, drawers opened, the theme changed.
+
+import assert from "node:assert/strict";
+import { figureNames, inFigure, labs, pageTest, ready, siteOpen, words } from "./_page.mjs";
+
+const site = await siteOpen();
+const texts = words.page;
+
+// ---- Tab ----------------------------------------------------------------------------------------------------------
+
+/** Numbers what a reader must be able to reach; [description]. */
+const numberStops = (page) =>
+  page.evaluate(() => {
+    const seen = (element) => element.getClientRects().length > 0 && getComputedStyle(element).visibility === "visible";
+    globalThis.stops = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")]
+      .filter((element) => element.tabIndex >= 0 && !element.disabled && seen(element));
+    return globalThis.stops.map((element) => `${element.localName}.${element.className} "${(element.ariaLabel ?? element.textContent).trim().slice(0, 40)}"`);
+  });
+
+/** Where the focus is, and whether a reader sees it. */
+const focused = (page) =>
+  page.evaluate(() => {
+    const element = document.activeElement;
+    const { outlineStyle, outlineWidth } = getComputedStyle(element);
+    const { top, bottom, left, right } = element.getBoundingClientRect();
+    return {
+      stop: globalThis.stops.indexOf(element),
+      away: element === document.body || element === document.documentElement,
+      name: `${element.localName}.${element.className}#${element.id}`,
+      outlined: outlineStyle !== "none" && parseFloat(outlineWidth) >= 2,
+      inView: bottom > 0 && top < innerHeight && right > 0 && left < innerWidth,
+    };
+  });
+
+async function walk(page, key, most) {
+  const visited = [];
+  for (let i = 0; i < most; i++) {
+    await page.keyboard.press(key);
+    const at = await focused(page);
+    if (at.away || (i > 0 && at.stop === visited[0].stop && at.stop >= 0)) {
+      return visited;
+    }
+    visited.push(at);
+  }
+  assert.fail(`no end after ${most} presses of ${key}: at ${visited.at(-1).name}`);
+}
+
+for (const [name, path] of [["index", "/"], ...labs.map(({ name }) => [name, `/labs/${name}`])]) {
+  pageTest(site, `${name}: Tab reaches every control, in sight, and leads out again`, path, { reducedMotion: "reduce" }, async (page) => {
+    const stops = await numberStops(page);
+    const visited = await walk(page, "Tab", stops.length + 30);
+    const missed = stops.filter((_, i) => !visited.some(({ stop }) => stop === i));
+    assert.deepEqual(missed, [], "not reached");
+    assert.deepEqual(visited.filter(({ outlined }) => !outlined).map(({ name }) => name), [], "without an outline");
+    assert.deepEqual(visited.filter(({ inView }) => !inView).map(({ name }) => name), [], "out of sight");
+    const back = await walk(page, "Shift+Tab", stops.length + 30);
+    assert.ok(back.length >= stops.length, `back only over ${back.length} of ${stops.length}`);
+  });
+
+  pageTest(site, `${name}: the first stop leads past the navigation`, path, {}, async (page) => {
+    await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.className), "skip");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Tab");
+    assert.ok(await page.evaluate(() => document.activeElement.closest("main, footer") !== null), "the next stop is before the text");
+  });
+}
+
+// ---- Probes -------------------------------------------------------------------------------------------------------
+
+const probed = (page, name) => inFigure(page, name, ({ data }) => JSON.stringify(data.at));
+
+/** Presses a key where the focus is; whether the probe of the figure moved. */
+async function moves(page, name, key) {
+  const before = await probed(page, name);
+  await page.keyboard.press(key);
+  await ready(page);
+  return (await probed(page, name)) !== before;
+}
+
+/** Presses a key; if the probe moved, what it found is said, and is what stands under the figure. */
+async function movesAndSays(page, name, key) {
+  await page.evaluate(() => { document.getElementById("live").textContent = ""; });
+  const moved = await moves(page, name, key);
+  if (moved) {
+    await page.waitForFunction(() => document.getElementById("live").textContent !== "");
+    const said = (await page.locator("#live").textContent()).trim();
+    const written = await page.locator(`#${name} .stage .small`).allTextContents();
+    assert.ok(written.some((text) => text.trim().startsWith(said)), `${name}, ${key}: said "${said}", written "${written}"`);
+  }
+  assert.ok(await page.evaluate(() => document.activeElement.matches(".plate")), `${name}: ${key} took the focus away`);
+  return moved;
+}
+
+/** Each key of a pair undoes the other: one that is at its end moves after the other has. */
+async function probeByKeys(page, name, pairs) {
+  await page.locator(`#${name} .plate`).focus();
+  for (const [there, back] of pairs) {
+    if (await movesAndSays(page, name, there)) {
+      assert.ok(await movesAndSays(page, name, back), `${name}: ${back} does not lead back`);
+    } else {
+      assert.ok(await movesAndSays(page, name, back), `${name}: neither ${there} nor ${back} moves the probe`);
+      assert.ok(await movesAndSays(page, name, there), `${name}: ${there} does not move the probe`);
+    }
+  }
+}
+
+const KEYS = {
+  heatmap: [["ArrowDown", "ArrowUp"], ["ArrowRight", "ArrowLeft"], ["End", "Home"]],
+  chart: [["ArrowRight", "ArrowLeft"], ["End", "Home"]],
+};
+
+// ---- Controls -----------------------------------------------------------------------------------------------------
+
+/** What changes a control, by its kind; the second where the first finds it at its end. */
+const CHANGES = {
+  range: ["ArrowRight", "ArrowLeft"],
+  number: ["ArrowUp", "ArrowDown"],
+  checkbox: ["Space"],
+  "select-one": ["ArrowDown", "ArrowUp"],
+  spinbutton: ["ArrowUp", "ArrowDown"],
+};
+
+const stateText = (page, name) => inFigure(page, name, ({ page }) => JSON.stringify(page.state.value));
+
+async function changesByKeys(page, name, control, what) {
+  const kind = await control.evaluate((element) => element.type ?? element.getAttribute("role"));
+  const before = await stateText(page, name);
+  await control.focus();
+  if (kind === "text") {
+    await page.keyboard.press("Control+A");
+    await page.keyboard.type("two words");
+    await page.keyboard.press("Enter");
+  }
+  if (kind === "select-one" && (await control.locator("option").count()) < 2) {
+    return;
+  }
+  for (const key of CHANGES[kind] ?? []) {
+    if ((await stateText(page, name)) === before) {
+      await page.keyboard.press(key);
+      await page.keyboard.press(kind === "number" ? "Enter" : "Shift");
+    }
+  }
+  await ready(page);
+  assert.notEqual(await stateText(page, name), before, `${what}: no key changes it`);
+}
+
+for (const { name: lab } of labs) {
+  pageTest(site, `${lab}: probes move by arrows, and what they find is said`, `/labs/${lab}`, {}, async (page) => {
+    for (const name of await figureNames(page)) {
+      const { kind, probe } = await inFigure(page, name, ({ spec }) => ({ kind: spec.kind, probe: Boolean(spec.probe) }));
+      if (probe && KEYS[kind]) {
+        await probeByKeys(page, name, KEYS[kind]);
+      }
+    }
+  });
+
+  pageTest(site, `${lab}: every control is changed by keys`, `/labs/${lab}`, {}, async (page) => {
+    const [figure] = await figureNames(page);
+    for (const control of await page.locator(".controls input, .controls select, .number[role]").all()) {
+      const what = await control.evaluate((element) => element.outerHTML.slice(0, 120));
+      await changesByKeys(page, figure, control, what);
+    }
+    assert.equal(await page.locator(".failed").count(), 0);
+  });
+
+  pageTest(site, `${lab}: questions, drawers and theme by keys`, `/labs/${lab}`, {}, async (page) => {
+    const questions = page.locator("fieldset.predict");
+    assert.ok((await questions.count()) > 0, "no question");
+    for (const question of await questions.all()) {
+      const option = question.locator("button").last();
+      await option.focus();
+      await page.keyboard.press("Enter");
+      assert.equal(await option.getAttribute("aria-pressed"), "true");
+      assert.ok((await question.locator("[role=status]").innerText()).trim().length > 10, "no answer");
+      assert.ok(await option.evaluate((element) => element === document.activeElement), "the focus went elsewhere");
+    }
+    const call = page.locator("figure .below > .tools").first().getByRole("button", { name: texts.call, exact: true });
+    await call.focus();
+    for (const open of ["true", "false"]) {
+      await page.keyboard.press("Space");
+      assert.equal(await call.getAttribute("aria-expanded"), open);
+    }
+    const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await background();
+    await page.locator("#theme").focus();
+    await page.keyboard.press("Enter");
+    const dark = await background();
+    assert.notEqual(dark, light);
+    await page.reload();
+    await ready(page);
+    assert.equal(await background(), dark, "the choice of a theme is kept");
+  });
+}
