@@ -301,7 +301,7 @@ static void close_all(struct load *load) {
 }
 
 static int report(const struct load *load, int64_t took_ns) {
-    printf("requests_per_s=%.1f p50_us=%.1f p99_us=%.1f requests=%llu errors=%llu connections=%zu "
+    printf("requests_per_s=%.7g p50_us=%.1f p99_us=%.1f requests=%llu errors=%llu connections=%zu "
            "body_bytes=%zu\n",
            (double)load->n_requests * (double)SECOND_NS / (double)took_ns, percentile_us(load, 0.5),
            percentile_us(load, 0.99), (unsigned long long)load->n_requests,
