@@ -12,6 +12,11 @@
  * so that for each column two products, a sum and a difference make two values. By b of 4, 12, 20 and 28 steps that
  * goes to the middles of eight blocks of eight rows (`middles`), and from these by 1/2, 3/2, 5/2 and 7/2 to the rows
  * (`block`). Where columns are pairs of neighbours they are so in registers, too: nothing has to be interleaved.
+ * AVX-512 turns by 1/2 alone, and goes on, w being the angle from row to row, by
+ *
+ *     sin(a + w) = 2 cos w sin a - sin(a - w)         cos(a + w) = 2 cos w cos a - cos(a - w)
+ *
+ * which is one product for a value, and less to load, but errors grow with each step.
  *
  * Rounding is decided as in core/phase.c, after Ziv. The sharp test: v is within a bound of the true value, so
  * when v - bound and v + bound round to the same float, the true value does, too, as rounding is monotonic. Groups
@@ -24,7 +29,8 @@
  * the two round differently there is a tie between them, less than 2^17 units below the raised value; and floats are
  * the doubles without their lower 29 bits, ties where these are 2^28. What is so near, or smaller than 2^-12, takes the
  * sharp test: one value in 2,500. The sharp test leaves one in a million. For rows the bound is 2^-47, and
- * magnitudes from 2^-11 on, lifts and units are larger in the same way.
+ * magnitudes from 2^-11 on, lifts and units are larger in the same way. For blocks of AVX-512 it is 1.25 * 2^-48, which
+ * in units of magnitudes from 2^-11 on is the same: one value in 1,800.
  *
  * The bounds, absolute; a double of magnitude up to 1 is rounded by at most 2^-54. 8 of 2^-64 turns that t, x and
  * products may lack, and the square of the ten bits that are brought in by one term, count for nothing.
@@ -39,10 +45,27 @@
  *                component or, as raised values may be a little above 1, where all is doubled, 5 in one: 10.7. So two
  *                turns are off by 5.7 + 2 * 10.7 = 27.1; raising, lowering, and adding the bound by 2 each
  *                                                                                  33.1, and the bound is 40
+ *     FARTHER    blocks of AVX-512, in the same units: a middle, raised, is off by 5.7 + 10.7 + 2 = 18.4. Seen from
+ *                there the row at m = 1/2, 3/2, 5/2 or 7/2 has P(m) = cos mw / cos w/2 times the error that those at
+ *                +-1/2 have in common, and Q(m) = sin mw / sin w/2 times half of that in which they differ:
+ *                  - angles are computed to 2^-51 of themselves, 8 units, small ones, too: the turning's cosine is off
+ *                    by 8 cos w/2 and counts P times, its sine by 8 sin w/2 and Q times, together, as vectors, 8; and
+ *                    0.4 for the turns that are lacking
+ *                  - the common product is rounded by at most 2 units of itself: 2
+ *                  - the sums are rounded by 1 each, and count U(3) and U(2) times, which are sin 4w / sin w and
+ *                    sin 3w / sin w: 7
+ *                  - a step adds 1, and the error of 2 cos w times what it multiplies; steps count U(2), U(1) and 1
+ *                    times, 6 at most. That error is 4.6 where w is next to nothing (cosine, above: what is
+ *                    subtracted vanishes), and at most 7.5 from where these sum up to 3.4: 34.5 with what is rounded
+ *                70.3. What is above 1 is rounded by 2: of one row, that is 4 more. Of several it can only be where 1, 2
+ *                or 3 w are next to a multiple of pi. For 2 and 3 these sums are small. Where w itself, or what it lacks
+ *                of pi, is below 2^-10, they are 14, and the steps 39.6; but one part of the turning is next to nothing,
+ *                and the other off by 2.3:                                         76.7, and the bound is 80
  *     rough      polynomials of 2^-49 and 2^-53.1, the phase to 2^-55 turns (2^-52.4), and roundings as above:
  *                                                                                              below 2^-48.6
  *
- * WAVE_SLACK_ROW is 2^-50, WAVE_SLACK_BLOCK 1.25 * 2^-49, and the cheap test of rows is made for 2^-47.
+ * WAVE_SLACK_ROW is 2^-50, WAVE_SLACK_BLOCK 1.25 * 2^-49, also of AVX-512, whose sharp test turns by 7/2, too. The
+ * cheap test of rows is made for 2^-47.
  */
 #include "kernels/wave_types.h"
 
@@ -174,6 +197,13 @@ static void steps_fill(const struct wave_kernel *kernel, const struct pe_wave_tu
         for (size_t g = 0; g < n; g++) {
             kernel->angles(turns + g, 1, &x, &angle);
             step_put(&steps[g], k, &angle, pairs);
+        }
+    }
+    const struct wave_x whole = x_of_half(2 * unit);
+    for (size_t g = 0; g < n; g++) {
+        kernel->angles(turns + g, 1, &whole, &angle);
+        for (size_t j = 0; j < PE_WAVE_COLUMNS; j++) {
+            steps[g].twice_cos[j] = 2 * angle.cos[pairs ? j / 2 : j % PE_WAVE_LANES];
         }
     }
 }

@@ -24,6 +24,7 @@ struct pe_wave_turns {
 struct pe_wave_step {
     _Alignas(64) double cos[PE_WAVE_TURNINGS][PE_WAVE_COLUMNS];
     double sin[PE_WAVE_TURNINGS][PE_WAVE_COLUMNS];
+    double twice_cos[PE_WAVE_COLUMNS]; /* of a whole step: both neighbours of a row sum up to so much of it */
 };
 
 /* The frequencies of an encoding, prepared once. */

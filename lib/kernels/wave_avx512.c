@@ -13,107 +13,7 @@
 
 #include "kernels/avx512_begin.h"
 
-struct angles {
-    __m512d cos, sin;
-};
-
-/* The phase of a group at x, in 2^-64 turns. */
-static PE_INLINE __m512i phase(const struct pe_wave_turns *turns, const struct wave_x *x) {
-    const __m512i high = _mm512_loadu_si512(turns->high), low = _mm512_loadu_si512(turns->low);
-    const __m512i w0 = _mm512_set1_epi64((long long)(x->whole & UINT32_MAX));
-    const __m512i low_upper = _mm512_srli_epi64(low, 32);
-    __m512i p = _mm512_mullo_epi64(high, _mm512_set1_epi64((long long)x->whole));
-    p = _mm512_add_epi64(p, _mm512_srli_epi64(_mm512_mul_epu32(low_upper, w0), 32));
-    if (x->whole >> 32) {
-        const __m512i w1 = _mm512_set1_epi64((long long)(x->whole >> 32));
-        p = _mm512_add_epi64(p, _mm512_mul_epu32(low_upper, w1));
-        p = _mm512_add_epi64(p, _mm512_srli_epi64(_mm512_mul_epu32(low, w1), 32));
-    }
-    if (x->fraction) {
-        const __m512i y0 = _mm512_set1_epi64((long long)(x->fraction & UINT32_MAX));
-        const __m512i y1 = _mm512_set1_epi64((long long)(x->fraction >> 32));
-        const __m512i high_upper = _mm512_srli_epi64(high, 32);
-        p = _mm512_add_epi64(p, _mm512_mul_epu32(high_upper, y1));
-        p = _mm512_add_epi64(p, _mm512_srli_epi64(_mm512_mul_epu32(high, y1), 32));
-        p = _mm512_add_epi64(p, _mm512_srli_epi64(_mm512_mul_epu32(high_upper, y0), 32));
-    }
-    return x->negative ? _mm512_sub_epi64(_mm512_setzero_si512(), p) : p;
-}
-
-/* The doubles [1/4, 1/2) whose mantissas are the 52 bits below the two on top. */
-static PE_INLINE __m512d mantissa(__m512i p) {
-    /* (p >> 10 & mantissa) | quarter */
-    return _mm512_castsi512_pd(_mm512_ternarylogic_epi64(_mm512_srli_epi64(p, 10),
-                                                         _mm512_set1_epi64((long long)WAVE_MANTISSA),
-                                                         _mm512_set1_epi64((long long)WAVE_QUARTER), 0xea));
-}
-
-/* From the octant to the quarter that the two bits on top of p tell. */
-static PE_INLINE struct angles unfold(__m512d s, __m512d c, __m512i p) {
-    const __m512i top = _mm512_set1_epi64(INT64_MIN);
-    const __mmask8 odd = _mm512_test_epi64_mask(p, _mm512_set1_epi64(INT64_C(1) << 62));
-    const __m512i sine = _mm512_castpd_si512(_mm512_mask_blend_pd(odd, s, c));
-    const __m512i cosine = _mm512_castpd_si512(_mm512_mask_blend_pd(odd, c, s));
-    const __m512i shifted = _mm512_add_epi64(p, _mm512_set1_epi64(INT64_C(1) << 62));
-    /* the signs: a ^ (b & top) */
-    return (struct angles){
-        .sin = _mm512_castsi512_pd(_mm512_ternarylogic_epi64(sine, p, top, 0x78)),
-        .cos = _mm512_castsi512_pd(_mm512_ternarylogic_epi64(cosine, shifted, top, 0x78)),
-    };
-}
-
-#define TERM(sum, coefficient) _mm512_fmadd_pd(sum, z, _mm512_set1_pd(coefficient))
-
-/* The same less exactly, and of several groups side by side: one alone would wait for its own results. */
-#define ABREAST 4
-#define EACH    for (int j = 0; j < ABREAST; j++)
-
-static PE_INLINE void rough(const struct pe_wave_turns *turns, const struct wave_x *x,
-                            struct angles out[ABREAST]) {
-    __m512i p[ABREAST];
-    __m512d u[ABREAST], z[ABREAST], s[ABREAST], c[ABREAST];
-    EACH p[j] = _mm512_add_epi64(phase(&turns[j], x), _mm512_set1_epi64((long long)WAVE_ROUNDING));
-    EACH u[j] = _mm512_sub_pd(mantissa(p[j]), _mm512_set1_pd(WAVE_MIDDLE));
-    EACH z[j] = _mm512_mul_pd(u[j], u[j]);
-#define TERM_EACH(sum, coefficient)                                                                          \
-    EACH sum[j] = _mm512_fmadd_pd(sum[j], z[j], _mm512_set1_pd((coefficient)*WAVE_LIFT));
-    EACH s[j] = _mm512_set1_pd(WAVE_ROUGH_SIN_5 * WAVE_LIFT);
-    EACH c[j] = _mm512_set1_pd(WAVE_ROUGH_COS_6 * WAVE_LIFT);
-    TERM_EACH(c, WAVE_ROUGH_COS_5)
-    TERM_EACH(s, WAVE_ROUGH_SIN_4)
-    TERM_EACH(c, WAVE_ROUGH_COS_4)
-    TERM_EACH(s, WAVE_ROUGH_SIN_3)
-    TERM_EACH(c, WAVE_ROUGH_COS_3)
-    TERM_EACH(s, WAVE_ROUGH_SIN_2)
-    TERM_EACH(c, WAVE_ROUGH_COS_2)
-    TERM_EACH(s, WAVE_ROUGH_SIN_1)
-    TERM_EACH(c, WAVE_ROUGH_COS_1)
-    TERM_EACH(s, WAVE_ROUGH_SIN_0)
-    TERM_EACH(c, 1.0)
-    EACH s[j] = _mm512_mul_pd(s[j], u[j]);
-    EACH out[j] = unfold(s[j], c[j], p[j]);
-}
-
-static PE_INLINE struct angles fine(const struct pe_wave_turns *turns, const struct wave_x *x) {
-    const __m512i p = _mm512_add_epi64(phase(turns, x), _mm512_set1_epi64((long long)WAVE_EIGHTH));
-    const __m512d u = _mm512_sub_pd(mantissa(p), _mm512_set1_pd(WAVE_MIDDLE));
-    const __m512d z = _mm512_mul_pd(u, u);
-    /* what of the phase is not in u: ten bits */
-    const __m512i cut = _mm512_ternarylogic_epi64(p, _mm512_set1_epi64((long long)WAVE_CUT),
-                                                  _mm512_castpd_si512(_mm512_set1_pd(WAVE_LARGE)), 0xea);
-    const __m512d rest = _mm512_mul_pd(_mm512_sub_pd(_mm512_castsi512_pd(cut), _mm512_set1_pd(WAVE_LARGE)),
-                                       _mm512_set1_pd(WAVE_CUT_UNIT));
-    __m512d s = TERM(_mm512_set1_pd(WAVE_SIN_6), WAVE_SIN_5);
-    __m512d c = TERM(_mm512_set1_pd(WAVE_COS_7), WAVE_COS_6);
-    s = TERM(TERM(s, WAVE_SIN_4), WAVE_SIN_3);
-    c = TERM(TERM(c, WAVE_COS_5), WAVE_COS_4);
-    s = TERM(TERM(s, WAVE_SIN_2), WAVE_SIN_1);
-    c = TERM(TERM(c, WAVE_COS_3), WAVE_COS_2);
-    c = TERM(TERM(c, WAVE_COS_1), 1.0);
-    s = _mm512_mul_pd(TERM(s, WAVE_SIN_0_REST), u);
-    s = _mm512_fmadd_pd(u, _mm512_set1_pd(WAVE_SIN_0), s);
-    return unfold(_mm512_fmadd_pd(c, rest, s), _mm512_fnmadd_pd(s, rest, c), p);
-}
+#include "kernels/wave_avx512_angles.h"
 
 static void angles(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
                    struct wave_angle *out) {
@@ -309,8 +209,9 @@ static PE_INLINE __m512i seen_words(__m512d a, __m512d b) {
                                      _mm512_set1_epi32(WAVE_TIE_WORDS), 0x6a);
 }
 
-static PE_INLINE bool doubtful_words(__m512i least) {
-    return _mm512_cmplt_epu16_mask(least, _mm512_set1_epi32(WAVE_NEAR_WORDS)) != 0;
+/* Two bits for each of sixteen columns. */
+static PE_INLINE uint32_t doubtful_columns(__m512i least) {
+    return _mm512_cmplt_epu16_mask(least, _mm512_set1_epi32(WAVE_NEAR_WORDS));
 }
 
 static PE_INLINE struct columns columns_of(const struct wave_anchor *anchor, bool pairs) {
@@ -322,66 +223,68 @@ struct rows {
     struct turned first, second; /* halves of them */
 };
 
-static PE_INLINE struct rows rows_of(const struct columns *a, const struct pe_wave_step *step, int k) {
-    return (struct rows){turn(a, 0, step->cos[k], step->sin[k]), turn(a, 1, step->cos[k], step->sin[k])};
+/* What is at the other side. */
+static PE_INLINE struct turned opposite(struct turned a) {
+    return (struct turned){a.upper, a.lower};
 }
+
+/* One row farther from the middle. */
+static PE_INLINE struct turned farther(struct turned now, struct turned before, const double *twice_cos) {
+    const __m512d c = _mm512_loadu_pd(twice_cos);
+    return (struct turned){_mm512_fmsub_pd(c, now.lower, before.lower),
+                           _mm512_fmsub_pd(c, now.upper, before.upper)};
+}
+
+/* Unless it is unrolled all registers are moved in each round. */
+#define EACH_ROW(k) _Pragma("GCC unroll 4") for (int k = 0; k < 4; k++)
 
 static PE_INLINE __m512i least_of(const struct rows *rows) {
     return _mm512_min_epu16(seen_words(rows->first.lower, rows->second.lower),
                             seen_words(rows->first.upper, rows->second.upper));
 }
 
-/* The doubtful rows of a group, found once more and taken through the sharp test. What went past the caches goes there
- * again: any other store would first fetch the line. */
-static bool block_again(const struct pe_wave_step *step, const struct wave_anchor *anchor,
-                        const struct place *to, size_t g) {
-    const __m512d lower = _mm512_set1_pd(WAVE_LOWER), slack = _mm512_set1_pd(WAVE_SLACK_BLOCK);
-    const struct columns raised = columns_of(anchor, to->pairs);
-    const struct columns a =
-        partnered(_mm512_mul_pd(raised.v[0], lower), _mm512_mul_pd(raised.v[1], lower), to->pairs);
-    __m256i differ = _mm256_setzero_si256();
-    for (int k = 0; k < 4; k++) {
-        const struct rows seen = rows_of(&raised, step, k);
-        if (!doubtful_words(least_of(&seen))) {
-            continue;
-        }
-        const struct turned t = turn(&a, 0, step->cos[k], step->sin[k]);
-        const struct turned u = turn(&a, 1, step->cos[k], step->sin[k]);
-        place_put(to, 3 - k, g, t.lower, u.lower);
-        place_put(to, 4 + k, g, t.upper, u.upper);
-        differ = differing(differing(differ, t.lower, slack), t.upper, slack);
-        differ = differing(differing(differ, u.lower, slack), u.upper, slack);
-    }
-    return !_mm256_testz_si256(differ, differ);
-}
-
-static PE_INLINE uint32_t block_of(const struct pe_wave_step *steps, size_t n,
-                                   const struct wave_anchor *anchors, const struct place *to) {
-    uint32_t bad = 0;
+/* doubts: of each group, as doubtful_columns has them. They are looked at when all blocks are made: a branch here would
+ * be one that no processor foretells. */
+static PE_INLINE void block_of(const struct pe_wave_step *steps, size_t n, const struct wave_anchor *anchors,
+                               const struct place *to, uint32_t doubts[WAVE_GROUPS]) {
     for (size_t g = 0; g < n; g++) {
         const struct columns a = columns_of(&anchors[g], to->pairs);
+        struct rows rows = {turn(&a, 0, steps[g].cos[0], steps[g].sin[0]),
+                            turn(&a, 1, steps[g].cos[0], steps[g].sin[0])};
+        struct rows before = {opposite(rows.first), opposite(rows.second)};
         __m512i least = _mm512_set1_epi32(-1);
-        for (int k = 0; k < 4; k++) {
-            const struct rows rows = rows_of(&a, &steps[g], k);
+        EACH_ROW(k) {
             place_put(to, 3 - k, g, rows.first.lower, rows.second.lower);
             place_put(to, 4 + k, g, rows.first.upper, rows.second.upper);
             least = _mm512_min_epu16(least, least_of(&rows));
+            const struct rows next = {farther(rows.first, before.first, steps[g].twice_cos),
+                                      farther(rows.second, before.second, steps[g].twice_cos + 8)};
+            before = rows;
+            rows = next;
         }
-        if (doubtful_words(least)) {
-            bad |= (uint32_t)block_again(&steps[g], &anchors[g], to, g) << g;
-        }
+        doubts[g] = doubtful_columns(least);
     }
-    return bad;
 }
+
+#include "kernels/wave_avx512_doubts.h"
 
 static PE_INLINE void blocks_of(const struct pe_wave_step *steps, size_t n,
                                 const struct wave_anchor (*middles)[WAVE_GROUPS], size_t n_blocks,
                                 const struct place *first, uint32_t bad[WAVE_BLOCKS]) {
-    struct place to = *first;
+    uint32_t doubts[WAVE_BLOCKS][WAVE_GROUPS];
     for (size_t block = 0; block < n_blocks; block++) {
-        bad[block] = block_of(steps, n, middles[block], &to);
-        to.half[0] += to.block;
-        to.half[1] += to.block;
+        const struct place to = place_block(first, block);
+        block_of(steps, n, middles[block], &to, doubts[block]);
+        bad[block] = 0;
+    }
+    for (size_t half = 0; half < n_blocks; half += WAVE_BLOCKS / 2) {
+        const size_t some = n_blocks - half < WAVE_BLOCKS / 2 ? n_blocks - half : WAVE_BLOCKS / 2;
+        for (uint64_t left = doubtful_groups(&doubts[half], n, some); left; left &= left - 1) {
+            const size_t i = (size_t)__builtin_ctzll(left), g = i % WAVE_GROUPS,
+                         block = half + i / WAVE_GROUPS;
+            const struct place to = place_block(first, block);
+            bad[block] |= (uint32_t)group_again(&steps[g], &middles[block][g], &to, g, doubts[block][g]) << g;
+        }
     }
 }
 

@@ -38,13 +38,10 @@ struct wave_order {
 #define WAVE_SLACK_BLOCK 0x1.4p-49
 
 /* The cheap test of blocks: values are lifted by RAISE, and doubtful where as integers, below their 29 lowest bits,
- * they are less than 2^17 above a tie of floats, or their magnitude is below 2^-12. That can be seen in the upper
- * words of their halves, or in these moved up by 1 and 3, for signed comparisons. */
+ * they are less than 2^17 above a tie of floats, or their magnitude is below 2^-12. That can be seen in their halves
+ * moved up by 1 and 3, for signed comparisons. */
 #define WAVE_RAISE        (1 + 0x1.6p-37)
 #define WAVE_LOWER        (1 - 0x1.6p-37)
-#define WAVE_SEEN_WORDS   0x7fff1fff
-#define WAVE_TIE_WORDS    0x00001000
-#define WAVE_NEAR_WORDS   0x3f300002
 #define WAVE_NEAR_SHIFTED UINT64_C(0x7e60000080100000)
 
 /* In plain C lower words are told from a tie as floats, to whose exponent a bit is added that keeps them from being
@@ -55,6 +52,11 @@ struct wave_order {
 #define WAVE_NEAR_FLOAT  0x1.04p+1F /* 2^17 above a tie */
 #define WAVE_TO_LARGE    UINT32_C(0x067fffff)
 #define WAVE_LARGE_FLOAT UINT32_C(0x40000000)
+
+/* The same for AVX-512, where magnitudes are doubtful below 2^-11, in the upper words of halves. */
+#define WAVE_SEEN_WORDS 0x7fff1fff
+#define WAVE_TIE_WORDS  0x00001000
+#define WAVE_NEAR_WORDS 0x3f400002
 
 /* That of rows: they are lifted by LIFT, doubtful less than 3.25 * 2^16 above a tie, or below 2^-11. */
 #define WAVE_LIFT (1 + 0x1.2p-36)
