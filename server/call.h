@@ -20,6 +20,8 @@
 #include <stdatomic.h>
 
 #define CALL_RANDOM_BYTES 12
+/* Method, target and, over HTTP, all headers are shorter than this. */
+#define CALL_HEAD_BYTES ((size_t)32 << 10)
 
 /* VIEWS, valid until call_close. NULL = absent. */
 struct call_head {

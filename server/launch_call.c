@@ -19,7 +19,12 @@ static int split_request(const char *request, char *text, size_t size, struct ca
                          struct pe_error *err) {
     size_t method = strcspn(request, " ");
     const char *target = request + method + strspn(request + method, " ");
-    if (method == 0 || *target == '\0' || strlen(request) >= size) {
+    if (strlen(request) >= size) {
+        return pe_fail(err, PE_ERR_LIMIT, "--call",
+                       "got a request of %zu bytes, allowed are less than %zu, as over HTTP", strlen(request),
+                       size);
+    }
+    if (method == 0 || *target == '\0') {
         return pe_fail(err, PE_ERR_SYNTAX, "--call", "must be a method and a target, as in 'GET /v1/limits'");
     }
     memcpy(text, request, strlen(request) + 1);
@@ -74,7 +79,7 @@ static int answer(struct call *call, bool wants_body) {
 }
 
 int launch_call(struct launch *launch, const struct config_command *command, struct pe_error *err) {
-    char text[8192];
+    char text[CALL_HEAD_BYTES];
     struct call_head head = {.content_length = -1, .content_type = media_of_file(command->call_body)};
     if (split_request(command->call, text, sizeof text, &head, err) != PE_OK) {
         return CONFIG_EXIT_BAD;

@@ -11,6 +11,7 @@
  */
 #include "http.h"
 
+#include "call.h"
 #include "config.h"
 #include "http_reply.h"
 #include "http_suspended.h"
@@ -29,7 +30,7 @@
 
 /* The library's buffer of one connection: its header must fit, and bodies come in pieces of this size.
  * Measured: smaller halves the speed of uploads, larger gains nothing and costs it for each connection. */
-#define HTTP_CONNECTION_BYTES ((size_t)32 << 10)
+#define HTTP_CONNECTION_BYTES CALL_HEAD_BYTES
 #define HTTP_STACK_BYTES      ((size_t)2 << 20) /* jansson's recursion, 2048 levels deep */
 #define HTTP_LIBRARY          "0.9.75"          /* of which we know where a head lies */
 #define HTTP_EVENTS           64

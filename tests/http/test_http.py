@@ -872,6 +872,23 @@ def test_call_without_a_socket():
             assert code in (1, 2) and body == b"", (words, code, body)
 
 
+def test_call_takes_as_long_a_target_as_http():
+    """What is asked by HTTP may be asked on the command line; what is too long for one is for both, and is said."""
+    def call(target):
+        return subprocess.run([PATH, "--call", "GET " + target], capture_output=True, timeout=60, check=False, env=Daemon.environment())
+    head = "/v1/encode?type=sinusoidal&d_model=2&positions=1"
+    with start() as daemon:
+        for length in (8100, 8200, 31000):
+            target = head + ",1" * ((length - len(head)) // 2)
+            status, _, body = daemon.get(target)
+            done = call(target)
+            assert status == 200 and (done.returncode, done.stdout) == (0, body), (length, status, done)
+        long = head + ",1" * 16500
+        assert daemon.get(long)[0] == 414
+        done = call(long)
+        assert done.returncode == 2 and done.stdout == b"" and b"32768" in done.stderr, done
+
+
 def test_log_of_requests():
     with start() as daemon:
         trace = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
