@@ -13,24 +13,26 @@
 #include <float.h>
 #include <math.h>
 
-#define COLUMNS     24
-#define NUMBERS     240
-#define GOOD        4e-4 /* of the power */
-#define COARSE      0.12 /* of the power: the base may be half a step away */
-#define TOGETHER    0.99 /* a hand that turns at this scale points to one place */
-#define LOG_FIRST   1.6  /* log(base) from 5 to 2e7 */
-#define LOG_LAST    16.9
-#define MOST_STEPS  3e6
-#define CHOICES     24
-#define ROUNDS      8
-#define NEAR_HANDS  32
-#define NEAR_ROWS   32
-#define MOST_TURNS  3000.0
-#define STARTS_MAX  1100000.0
-#define ALIASED     3       /* gaps in which the fastest hand turns too far */
-#define MOST_TRIED  1000000 /* starts */
-#define TRIED_WORTH 400     /* of them take as long as one that is compared */
-#define FOLLOWED    0.02    /* of an angle: standard deviation */
+#define COLUMNS      24
+#define NUMBERS      240
+#define GOOD         4e-4 /* of the power */
+#define COARSE       0.12 /* of the power: the base may be half a step away */
+#define TOGETHER     0.99 /* a hand that turns at this scale points to one place */
+#define LOG_FIRST    1.6  /* log(base) from 5 to 2e7 */
+#define LOG_LAST     16.9
+#define LOG_FARTHEST 20.8 /* of a base that refining found: beyond, it has run away */
+#define MOST_STEPS   3e6
+#define MOST_BASES   10000000 /* of all scales: the usual ones are first */
+#define CHOICES      24
+#define ROUNDS       8
+#define NEAR_HANDS   32
+#define NEAR_ROWS    32
+#define MOST_TURNS   3000.0
+#define STARTS_MAX   1100000.0
+#define ALIASED      3       /* gaps in which the fastest hand turns too far */
+#define MOST_TRIED   1000000 /* starts */
+#define TRIED_WORTH  400     /* of them take as long as one that is compared */
+#define FOLLOWED     0.02    /* of an angle: standard deviation */
 
 struct usual {
     struct pe_hands hands;
@@ -39,6 +41,7 @@ struct usual {
     bool far, quick;
     double sign, scale, offset, log_factor;
     size_t tried; /* starts */
+    size_t bases; /* that all numbers were looked through for */
     double best;  /* the least miss so far, in parts of the power */
     struct pe_ladder *ladder;
 };
@@ -68,39 +71,55 @@ static void offer(struct usual *u, const struct pe_ladder *ladder) {
 
 /* ---- The base, where scale and offset are known -------------------------------------------------------- */
 
-/* How much the columns that a base moves miss, in parts of the power; `most`, where it is more than that. */
-static double base_miss(const struct usual *u, double slope, size_t rows, double most) {
+/* Numbers that a base moves, those of the farthest rows first, which tell most bases to be wrong. */
+struct watch {
+    size_t n;
+    struct number {
+        struct pe_column column;
+        double place, x, w;
+    } of[2 * NUMBERS];
+};
+
+static void watch_rows(const struct usual *u, size_t rows, struct watch *out) {
     const struct pe_sheet *sheet = u->sheet;
-    double rates[COLUMNS], sum = 0, factor = exp(u->log_factor);
-    size_t columns = sheet->width < COLUMNS ? sheet->width : COLUMNS, numbers = 0;
+    size_t columns = sheet->width < COLUMNS ? sheet->width : COLUMNS;
     size_t step = rows * columns > NUMBERS ? (rows * columns + NUMBERS - 1) / NUMBERS : 1;
-    for (size_t row = 0; row < rows; row += step) {
-        double x = u->sign * (u->scale * sheet->p[row] + u->offset);
+    out->n = 0;
+    for (size_t k = (rows + step - 1) / step; k-- > 0;) {
+        double x = u->sign * (u->scale * sheet->p[k * step] + u->offset);
         for (size_t j = 0; j < columns; j++) {
-            size_t c = j * sheet->width / columns, at = row * sheet->width + c;
+            size_t c = j * sheet->width / columns, at = k * step * sheet->width + c;
             struct pe_column column = pe_shape_column(u->shape, sheet->width, c);
-            if (row == 0) {
-                rates[j] = exp(-column.exponent * slope * (double)sheet->width / 2);
-            }
             double w = sheet->weight ? fmin(sheet->weight[at], 1) : 1;
-            double off = sheet->x[at] - factor * (column.cosine ? cos(rates[j] * x) : sin(rates[j] * x));
-            sum += column.exponent > 0 ? w * off * off : 0;
-            numbers += column.exponent > 0;
-        }
-        if (sum > most * sheet->power * (double)((rows + step - 1) / step * columns)) {
-            return most;
+            if (column.exponent > 0 && out->n < PE_COUNT(out->of)) {
+                out->of[out->n++] = (struct number){column, x, sheet->x[at], w};
+            }
         }
     }
-    return numbers ? sum / (double)numbers / sheet->power : most;
+}
+
+/* How much they miss, in parts of the power; `most`, as soon as it is more than that. */
+static double base_miss(const struct usual *u, const struct watch *watch, double slope, double most) {
+    double sum = 0, log_base = slope * (double)u->sheet->width / 2, factor = exp(u->log_factor);
+    double enough = most * u->sheet->power * (double)watch->n;
+    for (size_t i = 0; i < watch->n && sum <= enough; i++) {
+        const struct number *number = &watch->of[i];
+        double angle = exp(-number->column.exponent * log_base) * number->place;
+        double off = number->x - factor * (number->column.cosine ? cos(angle) : sin(angle));
+        sum += number->w * off * off;
+    }
+    return watch->n && sum <= enough ? sum / (double)watch->n / u->sheet->power : most;
 }
 
 /* Numbers of two digits, with either denominator. */
 static void bases_round(struct usual *u) {
     double width = (double)u->sheet->width, best = COARSE, slope = NAN;
+    struct watch watch;
+    watch_rows(u, u->sheet->rows, &watch);
     for (double unit = 10; unit < 1e8 && !pe_error_poll(u->sheet->err); unit *= 10) {
         for (size_t k = 0; k < 180 && width > 2; k++) {
             double now = 2 * log(two_digits(k / 2, unit)) / (k % 2 ? width - 2 : width);
-            double miss = base_miss(u, now, u->sheet->rows, best);
+            double miss = base_miss(u, &watch, now, best);
             if (miss < best && now < 2 * LOG_LAST) {
                 best = miss;
                 slope = now;
@@ -146,35 +165,61 @@ static double reach_of(const struct usual *u, size_t row) {
     return fabs(u->scale * u->sheet->p[row] + u->offset);
 }
 
-/* So many rows as tell one base from others, and as the steps allow. */
+/* So many rows as tell one base from others, and as the steps allow. None where a base moves no column. */
 static size_t rows_searched(const struct usual *u) {
-    size_t rows = 0, enough = 16;
+    size_t rows = 0, enough = u->sheet->width > 2 ? 16 : 0;
     while (rows < u->sheet->rows && rows * u->sheet->width < enough && 1.5 * reach_of(u, rows) < MOST_STEPS) {
         rows++;
     }
     return rows;
 }
 
-/* All bases over the first rows, the best of them over the rows behind. */
+/* Has a base so near been followed? What is searched around it from row to row is wider by far. */
+static bool is_followed(const double *bases, size_t n, double base, double reach) {
+    double near = 1e-3 * fmin(2 * base / fmax(reach, 1), 0.02 * base);
+    for (size_t i = 0; i < n; i++) {
+        if (fabs(bases[i] - base) < near) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The best over the first rows are refined there, and followed over the rows behind. */
+static void bases_follow(struct usual *u, const struct choices *choices, size_t rows) {
+    double bases[CHOICES];
+    size_t n = 0;
+    for (size_t i = 0; i < choices->n && u->best > GOOD; i++) {
+        struct pe_ladder ladder = ladder_at(u, choices->slope[i]);
+        struct pe_sheet near = *u->sheet;
+        near.rows = rows;
+        pe_ladder_refine(&near, u->shape, &ladder, 1U << PE_LADDER_BASE, ROUNDS);
+        double base = ladder.v[PE_LADDER_BASE];
+        if (base > LOG_FARTHEST || is_followed(bases, n, base, reach_of(u, rows - 1))) {
+            continue;
+        }
+        bases[n++] = base;
+        pe_ladder_chain(u->sheet, u->shape, &ladder, rows, true);
+        offer(u, &ladder);
+    }
+}
+
+/* All bases over the first rows. */
 static void bases_all(struct usual *u) {
-    size_t rows = u->sheet->p[0] < 0 ? 0 : rows_searched(u), k = 0;
+    size_t rows = u->sheet->p[0] < 0 ? 0 : rows_searched(u);
     double log_base = LOG_FIRST, width = (double)u->sheet->width;
     struct choices choices = {.n = 0};
-    while (rows > 0 && log_base < LOG_LAST && !(k++ % 1024 == 0 && pe_error_poll(u->sheet->err))) {
-        double miss = base_miss(u, 2 * log_base / width, rows, COARSE);
+    struct watch watch;
+    watch_rows(u, rows, &watch);
+    while (rows > 0 && log_base < LOG_LAST && u->bases < MOST_BASES &&
+           !(u->bases++ % 1024 == 0 && pe_error_poll(u->sheet->err))) {
+        double miss = base_miss(u, &watch, 2 * log_base / width, COARSE);
         if (miss < COARSE) {
             choices_add(&choices, 2 * log_base / width, miss);
         }
         log_base += base_step(log_base, reach_of(u, rows - 1));
     }
-    for (size_t i = 0; i < choices.n && u->best > GOOD; i++) {
-        struct pe_ladder ladder = ladder_at(u, choices.slope[i]);
-        struct pe_sheet near = *u->sheet;
-        near.rows = rows;
-        pe_ladder_refine(&near, u->shape, &ladder, 1U << PE_LADDER_BASE, ROUNDS);
-        pe_ladder_chain(u->sheet, u->shape, &ladder, rows, true);
-        offer(u, &ladder);
-    }
+    bases_follow(u, &choices, rows);
 }
 
 /* ---- Where rows begin ---------------------------------------------------------------------------------- */
@@ -383,6 +428,7 @@ bool pe_ladder_usual(const struct pe_sheet *sheet, const struct pe_shape *shape,
     scales_try(&u, measured);
     if (rotary && u.best > GOOD) {
         u.sign = -u.sign;
+        u.bases = 0;
         scales_try(&u, measured);
     }
     return u.best < 0.05;
