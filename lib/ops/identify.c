@@ -255,17 +255,6 @@ static int search(struct pe_identify *op, struct pe_error *err) {
     return op->kind == PE_IDENTIFY_TABLE ? pe_identify_table(op, err) : pe_identify_turns(op, err);
 }
 
-/* Nothing depends on the position: a learned constant, or a table that was never filled. */
-static bool is_constant(const struct pe_identify *op) {
-    double least = fmin(op->floor, 1e-3 * sqrt(op->power)); /* far away the floor is high */
-    for (size_t i = op->items; i < op->n * op->items; i++) {
-        if (fabs(op->got[i] - op->got[i % op->items]) > least) {
-            return false;
-        }
-    }
-    return op->n > 1 && op->kind != PE_IDENTIFY_TURNED;
-}
-
 int pe_identify_open(struct pe_arena *arena, struct pe_identify_result *result,
                      const struct pe_identify_args *theirs, struct pe_error *err) {
     struct pe_identify_args args;
@@ -275,16 +264,12 @@ int pe_identify_open(struct pe_arena *arena, struct pe_identify_result *result,
         pe_identify_read(arena, &op, &args, err)) {
         return err->code;
     }
+    result->verdict = pe_identify_plain(&op, err);
+    if (result->verdict || err->code) {
+        return err->code;
+    }
     if (op.kind == PE_IDENTIFY_TURNED && op.before->rank == 3) {
         result->axes = op.heads_first ? "htd" : "thd";
-    }
-    if (op.power == 0) {
-        result->verdict = "none of these: every number is 0";
-        return PE_OK;
-    }
-    if (is_constant(&op)) {
-        result->verdict = "none of these: all rows are the same";
-        return PE_OK;
     }
     if (search(&op, err) || candidates_fill(&op, result, err)) {
         *result = (struct pe_identify_result){0};

@@ -7,7 +7,9 @@
  *     factor * sin or cos (x * base^(-(first + step*pair)/denominator))
  *
  *     identify_axes.c     which axis of turned vectors is tokens
- *     identify_sheet.c    what was posted as a sheet
+ *     identify_posted.c   what was posted, checked
+ *     identify_sheet.c    a sample of it as a sheet
+ *     identify_plain.c    what is told without a search
  *     identify_hands.c    columns as hands of clocks: how fast they turn
  *     identify_stand.c    and where they stand: the ladder of a sheet from nothing, given the shape
  *     identify_usual.c    usual numbers tried, where hands tell nothing
@@ -238,7 +240,7 @@ bool pe_identify_heads_first(struct pe_arena *arena, const struct pe_tensor *aft
                              const struct pe_tensor *before, const struct pe_positions *positions,
                              struct pe_error *err);
 
-/* ---- identify_sheet.c ---- */
+/* ---- identify_posted.c ---- */
 
 enum pe_identify_kind { PE_IDENTIFY_TABLE = 1, PE_IDENTIFY_TRIG, PE_IDENTIFY_TURNED };
 
@@ -277,9 +279,19 @@ int pe_identify_read(struct pe_arena *arena, struct pe_identify *op, const struc
                      struct pe_error *err);
 /* Rows first .. first+n-1 of those posted: what was made, and what was there before (where that is). */
 void pe_identify_load(const struct pe_identify *op, size_t row, double *got, double *was);
+
+/* ---- identify_sheet.c ---- */
+
+/* Reads a sample of the rows, and measures it. */
+int pe_identify_sample(struct pe_identify *op, struct pe_error *err);
 /* The sheet of a width. `rotary_dim` and `layout`: of turned vectors. */
 int pe_identify_sheet(const struct pe_identify *op, struct pe_sheet *sheet, size_t width, int layout,
                       struct pe_error *err);
+
+/* ---- identify_plain.c ---- */
+
+/* The verdict, where no search is needed: an ARENA text. NULL: there is one, or err says why not. */
+const char *pe_identify_plain(const struct pe_identify *op, struct pe_error *err);
 
 /* ---- identify_trial.c ---- */
 

@@ -80,7 +80,7 @@ bool pe_identify_heads_first(struct pe_arena *arena, const struct pe_tensor *aft
                              struct pe_error *err) {
     struct sample s;
     size_t length = positions ? positions->length : 0;
-    if (positions && (length != after->dim[0] || length != after->dim[1])) {
+    if (positions && after->dim[0] != after->dim[1]) {
         return length == after->dim[1]; /* they tell */
     }
     if (sample_read(arena, &s, after, before, err)) {

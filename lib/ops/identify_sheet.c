@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * identify: what was posted, as a sample of rows and as sheets of sines and cosines.
+ * identify: what was posted as a sample of its rows, and that as sheets of sines and cosines.
  *
  * The sample is half of rows that follow each other, as fast columns need them, and half of neighbours spread
  * over all rows, which slow columns and errors that grow with the position need.
  */
 #include "ops/identify.h"
-#include "ops/operand.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,113 +14,6 @@
 #define SAMPLE_ROWS  256
 #define SAMPLE_ITEMS ((size_t)1 << 19)
 #define LEAST_ROWS   16
-#define MOST_WIDTH   65536
-
-/* ---- What was posted ----------------------------------------------------------------------------------- */
-
-static const struct {
-    enum pe_identify_kind kind;
-    const char *names[2];
-    int ranks; /* the highest */
-    const char *allowed;
-} kinds[] = {
-    {PE_IDENTIFY_TABLE, {"tensor", NULL}, 2, "[T, D]"},
-    {PE_IDENTIFY_TRIG, {"cos", "sin"}, 2, "[T, n]"},
-    {PE_IDENTIFY_TURNED, {"after", "before"}, 3, "[T, d], [T, H, d] and [H, T, d]"},
-};
-
-/* Without its first axes of 1, as far as it has too many: buffers are [1, T, D], [T, 1, D] and [1, 1, T, D], too. */
-static struct pe_tensor squeezed(const struct pe_tensor *tensor, int ranks) {
-    struct pe_tensor out = *tensor;
-    for (int i = 0; i < out.rank - 1 && out.rank > ranks;) {
-        if (out.dim[i] != 1) {
-            i++;
-            continue;
-        }
-        out.rank--;
-        memmove(&out.dim[i], &out.dim[i + 1], (size_t)(out.rank - i) * sizeof out.dim[0]);
-    }
-    return out;
-}
-
-static int tensor_check(const struct pe_tensor *tensor, size_t kind, int which, struct pe_error *err) {
-    char shape[128];
-    size_t width = tensor->rank > 0 ? tensor->dim[tensor->rank - 1] : 0;
-    if (tensor->rank < 2 || tensor->rank > kinds[kind].ranks || pe_tensor_count(tensor) == 0 ||
-        width > MOST_WIDTH || (kind == 1 && 2 * width > MOST_WIDTH)) {
-        return pe_fail(
-            err, PE_ERR_SHAPE, kinds[kind].names[which],
-            "has shape %s, allowed are %s without an empty axis and with rows of at most %d numbers",
-            pe_tensor_shape_text(tensor, shape, sizeof shape), kinds[kind].allowed,
-            kind == 1 ? MOST_WIDTH / 2 : MOST_WIDTH);
-    }
-    return pe_tensor_check_finite(tensor, false, err) ? pe_error_at(err, kinds[kind].names[which]) : PE_OK;
-}
-
-static int pair_check(const struct pe_tensor *a, const struct pe_tensor *b, size_t kind,
-                      struct pe_error *err) {
-    char one[128], other[128];
-    if (a->rank != b->rank || memcmp(a->dim, b->dim, (size_t)a->rank * sizeof a->dim[0]) != 0) {
-        return pe_fail(err, PE_ERR_SHAPE, kinds[kind].names[1], "has shape %s, but %s has %s",
-                       pe_tensor_shape_text(b, one, sizeof one), kinds[kind].names[0],
-                       pe_tensor_shape_text(a, other, sizeof other));
-    }
-    return PE_OK;
-}
-
-/* One of the three ways to post, whole. */
-static int kind_find(struct pe_identify *op, const struct pe_identify_args *args, struct pe_error *err) {
-    const struct pe_tensor *const all[][2] = {
-        {args->tensor, NULL}, {args->cos, args->sin}, {args->after, args->before}};
-    size_t found = PE_COUNT(kinds);
-    for (size_t k = 0; k < PE_COUNT(kinds); k++) {
-        if (!all[k][0] && !all[k][1]) {
-            continue;
-        }
-        if (found < PE_COUNT(kinds)) {
-            return pe_fail(err, PE_ERR_CONFLICT, kinds[k].names[all[k][0] ? 0 : 1],
-                           "%s is there, too: one of them is identified", kinds[found].names[0]);
-        }
-        found = k;
-    }
-    if (found == PE_COUNT(kinds)) {
-        return pe_fail(err, PE_ERR_MISSING, "tensor",
-                       "is missing: a table, cos and sin, or before and after");
-    }
-    for (int i = 0; i < 2 && kinds[found].names[i]; i++) {
-        if (!all[found][i]) {
-            return pe_fail(err, PE_ERR_MISSING, kinds[found].names[i], "is missing: %s is there",
-                           kinds[found].names[1 - i]);
-        }
-        op->posted[i] = squeezed(all[found][i], kinds[found].ranks);
-        if (tensor_check(&op->posted[i], found, i, err)) {
-            return err->code;
-        }
-    }
-    op->kind = kinds[found].kind;
-    op->made[0] = &op->posted[0];
-    op->made[1] = op->kind == PE_IDENTIFY_TRIG ? &op->posted[1] : NULL;
-    op->before = op->kind == PE_IDENTIFY_TURNED ? &op->posted[1] : NULL;
-    return all[found][1] ? pair_check(&op->posted[0], &op->posted[1], found, err) : PE_OK;
-}
-
-static void row_load(const struct pe_identify *op, const struct pe_tensor *tensor, size_t row, double *out) {
-    size_t pieces = op->heads_first ? op->heads : 1, items = pe_tensor_count(tensor) / op->length / pieces;
-    for (size_t h = 0; h < pieces; h++) {
-        size_t at = (h * op->length + row) * items * pe_dtype_size(tensor->dtype);
-        pe_dtype_load(tensor->dtype, (const char *)tensor->data + at, items, out + h * items);
-    }
-}
-
-void pe_identify_load(const struct pe_identify *op, size_t row, double *got, double *was) {
-    row_load(op, op->made[0], row, got);
-    if (op->made[1]) {
-        row_load(op, op->made[1], row, got + op->items / 2);
-    }
-    if (op->before) {
-        row_load(op, op->before, row, was);
-    }
-}
 
 /* ---- The sample ---------------------------------------------------------------------------------------- */
 
@@ -212,27 +104,6 @@ static void zeros_find(struct pe_identify *op) {
     }
 }
 
-static int sample_read(struct pe_identify *op, struct pe_error *err) {
-    size_t most = SAMPLE_ITEMS / op->items;
-    most = most < LEAST_ROWS ? LEAST_ROWS : most > SAMPLE_ROWS ? SAMPLE_ROWS : most;
-    op->n = op->length < most ? op->length : most;
-    size_t n = op->n * op->items;
-    op->got = pe_arena_array(op->arena, n, sizeof(double), err);
-    op->was = op->before ? pe_arena_array(op->arena, n, sizeof(double), err) : NULL;
-    op->scratch = pe_arena_array(op->arena, n + 4 * op->items, sizeof(double), err);
-    if (err->code || sample_places(op, err)) {
-        return err->code;
-    }
-    for (size_t k = 0; k < op->n; k++) {
-        pe_identify_load(op, op->row[k], op->got + k * op->items, op->was ? op->was + k * op->items : NULL);
-    }
-    op->power = mean_square(op->got, n);
-    op->stored = stored_of(op);
-    op->floor = floor_of(op);
-    zeros_find(op);
-    return PE_OK;
-}
-
 /* ---- The form of cosines ------------------------------------------------------------------------------- */
 
 /* How far column a(i) is from column b(i), as a mean square. */
@@ -250,7 +121,7 @@ static double twins(const struct pe_identify *op, bool halves) {
 }
 
 static void form_find(struct pe_identify *op) {
-    double halves = 1, pairs = 1, near = 1e-4 * op->power + 4e-6;
+    double halves = 1, pairs = 1, near = 1e-4 * op->power + fmin(4e-6, 1e-3 * op->power);
     op->form = PE_TRIG_HALF;
     if (op->items % 4 == 0) {
         halves = twins(op, true);
@@ -263,91 +134,26 @@ static void form_find(struct pe_identify *op) {
     op->width = op->form == PE_TRIG_FULL ? op->items / 2 : op->items;
 }
 
-static int hints_read(struct pe_identify *op, const struct pe_identify_args *args, struct pe_error *err) {
-    bool halves = args->layout && strcmp(args->layout, "halves") == 0;
-    if (args->layout && !halves && strcmp(args->layout, "interleaved") != 0) {
-        return pe_fail(err, PE_ERR_CHOICE, "hints.layout", "got \"%s\", allowed are halves and interleaved",
-                       args->layout);
-    }
-    if (args->type && !pe_encoding_find(args->type)) {
-        return pe_fail(err, PE_ERR_UNKNOWN_NAME, "hints.type", "got \"%s\", which is no type of an encoding",
-                       args->type);
-    }
-    if (args->base != 0 && !(args->base >= 1 && args->base <= 1e300)) {
-        return pe_fail(err, PE_ERR_RANGE, "hints.base", "got %g, allowed is 1 to 1e300", args->base);
-    }
-    op->hint_layout = !args->layout ? 0 : halves ? PE_ROTARY_HALVES : PE_ROTARY_INTERLEAVED;
-    op->hint_type = args->type;
-    op->hint_base = args->base;
-    return PE_OK;
-}
+/* ---- The sample as a whole ----------------------------------------------------------------------------- */
 
-/* ---- Coordinates --------------------------------------------------------------------------------------- */
-
-/* Is coordinate pair k, behind the class rows, the next cell of a grid w wide? */
-static bool is_cell(const double *cell, size_t k, size_t w, double origin) {
-    return cell[0] == origin + (double)(k / w) && cell[1] == origin + (double)(k % w);
-}
-
-/* [T, 2], which comes as a batch of rows of two where nobody said what the last axis is: all cells of a grid, row by
- * row, behind class rows at -1. Then positions are tokens, as where none are posted. */
-static int coordinates_read(struct pe_identify *op, struct pe_error *err) {
-    const double *list = op->positions.list;
-    size_t before = 0, w = 1;
-    while (before < op->length && list[2 * before] < 0 && list[2 * before + 1] < 0) {
-        before++;
-    }
-    const double *cells = list + 2 * before;
-    size_t n = op->length - before;
-    while (w < n && cells[2 * w] == cells[0]) {
-        w++;
-    }
-    bool whole = n > 0 && n % w == 0;
-    for (size_t k = 0; k < n && whole && !pe_error_poll(err); k++) {
-        whole = is_cell(cells + 2 * k, k, w, cells[0]);
-    }
-    if (!whole) {
-        return pe_fail(
-            err, PE_ERR_UNSUPPORTED, "positions",
-            "are coordinates that are not all cells of a grid, row by row: others are not understood here");
-    }
-    op->columns = w;
-    op->origin = cells[0];
-    op->positions = (struct pe_positions){.length = op->length, .axes = 1, .step = 1};
-    return err->code;
-}
-
-/* Two coordinates for each row of a table. */
-static bool are_coordinates(const struct pe_identify *op) {
-    const struct pe_positions *at = &op->positions;
-    bool many = at->axes == 2 && at->batch <= 1 && at->length == op->length;
-    bool few = at->axes == 1 && at->batch == op->length && at->length == 2;
-    return op->kind == PE_IDENTIFY_TABLE && at->list && op->length > 1 && (many || few);
-}
-
-int pe_identify_read(struct pe_arena *arena, struct pe_identify *op, const struct pe_identify_args *args,
-                     struct pe_error *err) {
-    op->arena = arena;
-    if (kind_find(op, args, err) || hints_read(op, args, err)) {
+int pe_identify_sample(struct pe_identify *op, struct pe_error *err) {
+    size_t most = SAMPLE_ITEMS / op->items;
+    most = most < LEAST_ROWS ? LEAST_ROWS : most > SAMPLE_ROWS ? SAMPLE_ROWS : most;
+    op->n = op->length < most ? op->length : most;
+    size_t n = op->n * op->items;
+    op->got = pe_arena_array(op->arena, n, sizeof(double), err);
+    op->was = op->before ? pe_arena_array(op->arena, n, sizeof(double), err) : NULL;
+    op->scratch = pe_arena_array(op->arena, n + 4 * op->items, sizeof(double), err);
+    if (err->code || sample_places(op, err)) {
         return err->code;
     }
-    const struct pe_tensor *made = op->made[0];
-    bool turned = op->kind == PE_IDENTIFY_TURNED && made->rank == 3;
-    op->heads_first = turned && pe_identify_heads_first(arena, made, op->before, args->positions, err);
-    op->length = made->dim[op->heads_first ? 1 : 0];
-    op->width = made->dim[made->rank - 1];
-    op->items = pe_tensor_count(made) / op->length * (op->made[1] ? 2 : 1);
-    op->heads = made->rank == 3 ? made->dim[op->heads_first ? 0 : 1] : 1;
-    op->positions = (struct pe_positions){.length = op->length, .axes = 1, .step = 1};
-    if (args->positions) {
-        op->positions = *args->positions;
+    for (size_t k = 0; k < op->n; k++) {
+        pe_identify_load(op, op->row[k], op->got + k * op->items, op->was ? op->was + k * op->items : NULL);
     }
-    if (are_coordinates(op) && coordinates_read(op, err)) {
-        return err->code;
-    }
-    if (pe_positions_fit(NULL, &op->positions, 0, op->length, "positions", err) || sample_read(op, err)) {
-        return err->code;
-    }
+    op->power = mean_square(op->got, n);
+    op->stored = stored_of(op);
+    op->floor = floor_of(op);
+    zeros_find(op);
     if (op->kind == PE_IDENTIFY_TRIG) {
         form_find(op);
     }

@@ -45,7 +45,7 @@ static const struct pe_field fields[] = {
      .doc = "a rotary table: cosines, one column for each pair or two"},
     {PE_FIELD(identify_request, sin), .shape = "[T, n]", .doc = "a rotary table: sines"},
     {PE_FIELD(identify_request, before), .shape = "[T, d], [T, H, d] or [H, T, d]",
-     .doc = "queries or keys before they turned"},
+     .doc = "queries or keys before they turned; axes of 1 may be on one side alone"},
     {PE_FIELD(identify_request, after), .shape = "[T, d], [T, H, d] or [H, T, d]",
      .doc = "the same after they turned"},
     {PE_FIELD(identify_request, positions),

@@ -13,5 +13,5 @@ NONE = ("none of these: no encoding known here makes this table; a learned or ra
 
 if __name__ == "__main__":
     for name, table, verdict in (("none", np.random.default_rng(3).normal(size=(20, 6)), NONE),
-                                 ("zeros", np.zeros((3, 4)), "none of these: every number is 0")):
+                                 ("zeros", np.zeros((3, 4)), "none of these: every number is 0 in float32")):
         case("identify/" + name, "POST /v1/identify", {"candidates": [], "verdict": verdict}, 0, {"tensor": table.tolist()})

@@ -54,6 +54,7 @@
     X(gate)               \
     X(golden)             \
     X(identify)           \
+    X(identify_plain)     \
     X(identify_tables)    \
     X(lanes)              \
     X(learned)            \
