@@ -32,6 +32,7 @@ export function figureMount(host, page) {
   figure.below = host.appendChild(document.createElement("div"));
   figure.below.className = "below";
   toolsMount(figure);
+  resizeWatch(figure);
   const newest = new Newest();
   effect(() => {
     const state = page.state.value;
@@ -57,6 +58,19 @@ function figureDraw(figure, state, calls, replies) {
   host.querySelector(".text").textContent = text;
   rest(figure, state);
   figure.show();
+}
+
+/** In a window that became wider or narrower the same is drawn anew, as it fits there. */
+function resizeWatch(figure) {
+  const { host, kind, stage } = figure;
+  let width = host.clientWidth;
+  const watch = new ResizeObserver(() => {
+    if (host.clientWidth !== width && figure.data && !stage.querySelector(".failed")) {
+      kind.draw(stage, figure.data, figure);
+    }
+    width = host.clientWidth;
+  });
+  watch.observe(host);
 }
 
 /** Once what is drawn is what the page's state asks for. What a reader's own probe found is said. */
