@@ -33,6 +33,8 @@ function pythonRuns(text, how) {
   assert.equal(status, 0, `${stderr}\n${text}`);
 }
 
+const ran = new Set(); // texts, as figures share calls
+
 async function callsShown(page, name) {
   await button(page, name, texts.call).click();
   const drawer = page.locator(`#${name} .below > .drawer`).first();
@@ -46,7 +48,10 @@ async function callsShown(page, name) {
     const text = await drawer.locator("pre code").textContent();
     assert.ok(text.trim(), `${name}: ${language} is empty`);
     assert.ok(!/undefined|NaN|\[object/.test(text), `${name}: ${language}: ${text}`);
-    await runs[language](text);
+    if (!ran.has(text)) {
+      await runs[language](text);
+      ran.add(text);
+    }
     if (language === "curl") {
       const lines = text.trim().split("\n");
       assert.equal(lines.length, calls, `${name}: a line for each call`);
@@ -143,14 +148,16 @@ for (const { name: lab } of labs) {
   const file = await source(`labs/${lab}.claims.js`);
   pageTest(site, `${lab}: the figures are those that its claims file lists`, `/labs/${lab}`, {}, async (page) => {
     assert.deepEqual(await figureNames(page), file?.figures);
+    assert.deepEqual(Object.keys(words.labs[lab].figures).sort(), [...file.figures].sort());
   });
-  for (const name of Object.keys(words.labs[lab].figures)) {
-    pageTest(site, `${lab}, ${name}: call, files, table, axes, words`, `/labs/${lab}`, {}, async (page) => {
-      assert.ok((await figureNames(page)).includes(name), "has words but is not on the page");
+  pageTest(site, `${lab}: every figure has axes, words and calls`, `/labs/${lab}`, {}, async (page) => {
+    for (const name of await figureNames(page)) {
       await axesNamed(page, name);
       await saidInWords(page, name);
       await callsShown(page, name);
-      await filesSaved(page, name);
-    });
+    }
+  });
+  for (const name of Object.keys(words.labs[lab].figures)) { // a page each: browsers refuse many files of one page
+    pageTest(site, `${lab}, ${name}: files and table`, `/labs/${lab}`, {}, (page) => filesSaved(page, name));
   }
 }

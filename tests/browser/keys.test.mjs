@@ -81,31 +81,31 @@ async function moves(page, name, key) {
   return (await probed(page, name)) !== before;
 }
 
-/** Presses a key; if the probe moved, what it found is said, and is what stands under the figure. */
-async function movesAndSays(page, name, key) {
-  await page.evaluate(() => { document.getElementById("live").textContent = ""; });
-  const moved = await moves(page, name, key);
-  if (moved) {
-    await page.waitForFunction(() => document.getElementById("live").textContent !== "");
-    const said = (await page.locator("#live").textContent()).trim();
-    const written = await page.locator(`#${name} .stage .small`).allTextContents();
-    assert.ok(written.some((text) => text.trim().startsWith(said)), `${name}, ${key}: said "${said}", written "${written}"`);
-  }
-  assert.ok(await page.evaluate(() => document.activeElement.matches(".plate")), `${name}: ${key} took the focus away`);
-  return moved;
+/** What the probe found is said, once the reader has come to rest, and is what stands under the figure. */
+async function says(page, name) {
+  const written = await page.locator(`#${name} .stage .small`).allTextContents();
+  const spoken = (texts) => {
+    const said = document.getElementById("live").textContent.trim();
+    return said !== "" && texts.some((text) => text.trim().startsWith(said));
+  };
+  await page.waitForFunction(spoken, written, { timeout: 5000 }).catch(async () => {
+    assert.fail(`${name}: said "${await page.locator("#live").textContent()}", written "${written}"`);
+  });
 }
 
 /** Each key of a pair undoes the other: one that is at its end moves after the other has. */
 async function probeByKeys(page, name, pairs) {
   await page.locator(`#${name} .plate`).focus();
   for (const [there, back] of pairs) {
-    if (await movesAndSays(page, name, there)) {
-      assert.ok(await movesAndSays(page, name, back), `${name}: ${back} does not lead back`);
+    if (await moves(page, name, there)) {
+      assert.ok(await moves(page, name, back), `${name}: ${back} does not lead back`);
     } else {
-      assert.ok(await movesAndSays(page, name, back), `${name}: neither ${there} nor ${back} moves the probe`);
-      assert.ok(await movesAndSays(page, name, there), `${name}: ${there} does not move the probe`);
+      assert.ok(await moves(page, name, back), `${name}: neither ${there} nor ${back} moves the probe`);
+      assert.ok(await moves(page, name, there), `${name}: ${there} does not move the probe`);
     }
   }
+  await says(page, name);
+  assert.ok(await page.evaluate(() => document.activeElement.matches(".plate")), `${name}: a key took the focus away`);
 }
 
 const KEYS = {
