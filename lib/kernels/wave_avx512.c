@@ -91,15 +91,19 @@ static bool row_again(const struct pe_wave_turns *turns, const struct wave_x *x,
 }
 
 static PE_INLINE uint32_t row_of(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
-                                 const struct pe_wave_out *out, bool halves) {
+                                 const struct pe_wave_out *out, bool halves, bool is_short) {
     const struct target to = target_of(out, halves);
     const size_t group = halves ? 32 : 64;
     uint32_t bad = 0;
     size_t g = 0;
+    struct phases next = n < ABREAST ? (struct phases){0} : phases_of(turns, x, is_short);
     for (; g + ABREAST <= n; g += ABREAST) {
         struct angles a[ABREAST];
         __m512i least[ABREAST], all = _mm512_set1_epi32(-1);
-        rough(&turns[g], x, a);
+        const struct phases now = next;
+        /* before polynomials, which keep the processor waiting; of the last groups in vain */
+        next = phases_of(&turns[g + 2 * ABREAST <= n ? g + ABREAST : g], x, is_short);
+        rough(&now, a);
         EACH least[j] = put_rough(&to, (g + (size_t)j) * group, a[j].sin, a[j].cos);
         EACH all = _mm512_min_epu32(all, least[j]);
         for (size_t j = 0; doubtful(all) && j < ABREAST; j++) {
@@ -116,7 +120,10 @@ static PE_INLINE uint32_t row_of(const struct pe_wave_turns *turns, size_t n, co
 
 static uint32_t row(const struct pe_wave_turns *turns, size_t n, const struct wave_x *x,
                     const struct pe_wave_out *out) {
-    return out->step == 1 ? row_of(turns, n, x, out, true) : row_of(turns, n, x, out, false);
+    if (x->whole >> 32 == 0 && x->fraction == 0 && !x->negative) {
+        return out->step == 1 ? row_of(turns, n, x, out, true, true) : row_of(turns, n, x, out, false, true);
+    }
+    return out->step == 1 ? row_of(turns, n, x, out, true, false) : row_of(turns, n, x, out, false, false);
 }
 
 /* ---- Middles of blocks --------------------------------------------------------------------------------- */

@@ -30,6 +30,15 @@ static PE_INLINE __m512i phase(const struct pe_wave_turns *turns, const struct w
     return x->negative ? _mm512_sub_epi64(_mm512_setzero_si512(), p) : p;
 }
 
+/* The same where x is whole and in 0 .. 2^32-1, with shuffles for shifts, of which fewer are done at a time. */
+static PE_INLINE __m512i phase_short(const struct pe_wave_turns *turns, const struct wave_x *x) {
+    const __m512i high = _mm512_loadu_si512(turns->high), low = _mm512_loadu_si512(turns->low);
+    const __m512i whole = _mm512_set1_epi64((long long)x->whole);
+    const __m512i q = _mm512_mul_epu32(_mm512_shuffle_epi32(low, _MM_PERM_DDBB), whole);
+    return _mm512_add_epi64(_mm512_mullo_epi64(high, whole),
+                            _mm512_maskz_shuffle_epi32(0x5555, q, _MM_PERM_DDBB));
+}
+
 /* The doubles [1/4, 1/2) whose mantissas are the 52 bits below the two on top. */
 static PE_INLINE __m512d mantissa(__m512i p) {
     /* (p >> 10 & mantissa) | quarter */
@@ -58,11 +67,21 @@ static PE_INLINE struct angles unfold(__m512d s, __m512d c, __m512i p) {
 #define ABREAST 4
 #define EACH    for (int j = 0; j < ABREAST; j++)
 
-static PE_INLINE void rough(const struct pe_wave_turns *turns, const struct wave_x *x,
-                            struct angles out[ABREAST]) {
+struct phases {
     __m512i p[ABREAST];
+};
+
+static PE_INLINE struct phases phases_of(const struct pe_wave_turns *turns, const struct wave_x *x,
+                                         bool is_short) {
+    const __m512i rounding = _mm512_set1_epi64((long long)WAVE_ROUNDING);
+    struct phases out;
+    EACH out.p[j] = _mm512_add_epi64(is_short ? phase_short(&turns[j], x) : phase(&turns[j], x), rounding);
+    return out;
+}
+
+static PE_INLINE void rough(const struct phases *of, struct angles out[ABREAST]) {
+    const __m512i *p = of->p;
     __m512d u[ABREAST], z[ABREAST], s[ABREAST], c[ABREAST];
-    EACH p[j] = _mm512_add_epi64(phase(&turns[j], x), _mm512_set1_epi64((long long)WAVE_ROUNDING));
     EACH u[j] = _mm512_sub_pd(mantissa(p[j]), _mm512_set1_pd(WAVE_MIDDLE));
     EACH z[j] = _mm512_mul_pd(u[j], u[j]);
 #define TERM_EACH(sum, coefficient)                                                                          \
