@@ -17,6 +17,7 @@ const HOSTILE = {
   count: ["0:999999999", "0:0", "5:9", "abc", "0:-1", "0:1:0.001", "", "%00"],
   choice: ["<script>", "__proto__", "constructor", "toString", "", "%00", "SINUSOIDAL"],
   flag: ["yes", "2", "", "__proto__", "%00"],
+  numbers: ["", "1,2", "abc", `${"9,".repeat(400)}9`, "1e999,NaN,,", "%00"],
   words: ["", ",,,,", `${"a,".repeat(400)}a`, "<img src=x onerror=alert(1)>", "%00,%00", "\u202e", "x".repeat(900)],
 };
 
@@ -57,11 +58,12 @@ const goTo = (page, query) =>
 
 /** The state of the page is within its rows, and the page said what it made of the query. */
 function clamped({ state, notes, elements, failures }, lab, query) {
-  for (const { name, kind, min, max, choices } of lab.fields) {
+  for (const { name, kind, min, max, choices, def } of lab.fields) {
     const value = state[name];
     const inside = {
       choice: () => choices.includes(value),
       flag: () => typeof value === "boolean",
+      numbers: () => value.length === def.length && value.every((v) => Number.isFinite(v) && v >= min && v <= max),
       words: () => value.length >= (min ?? 0) && value.length <= max && value.every((word) => typeof word === "string" && word.length <= 24),
     }[kind] ?? (() => Number.isFinite(value) && value >= min && value <= max);
     assert.ok(inside(), `${query}: ${name} is ${value}`);

@@ -44,6 +44,7 @@ const values = {
   count: whole,
   number: ({ min, max, scale }, random) =>
     Number((scale === "log" ? min * (max / min) ** random() : min + (max - min) * random()).toPrecision(4)),
+  numbers: ({ min, max, def }, random) => def.map(() => Number((min + (max - min) * random()).toPrecision(2))),
   choice: ({ choices }, random) => pick(choices, random),
   flag: (_, random) => random() < 0.5,
   words: ({ min = 1, max }, random) => Array.from({ length: whole({ min, max }, random) }, () => pick(WORDS, random)),

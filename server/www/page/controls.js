@@ -36,7 +36,7 @@ const list = (field, value, page, id) => html`
   <input type="text" id=${id} .value=${value.join(" ")} maxlength="200" autocomplete="off" spellcheck="false"
     @change=${(event) => page.set({ [field.name]: event.target.value.split(/[\s,]+/).filter(Boolean) })}>`;
 
-const kinds = { integer: range, number: range, count: range, choice, flag, words: list };
+const kinds = { integer: range, number: range, count: range, choice, flag, numbers: list, words: list };
 
 const control = (field, value, page, id) => html`
   <div class="control ${symbolClass(field)}">

@@ -10,6 +10,7 @@
 // choice             one of choices
 // flag               "1" or "0"
 // count              an integer n, in the query as positions "0:n"
+// numbers            a list of numbers in min..max by comma, as many as the default has
 // words              a list of texts, by comma, at most max of them, each of at most 24 characters, none a control
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
@@ -29,6 +30,10 @@ const readers = {
   flag: (text) => (text === "1" || text === "true" ? true : text === "0" || text === "false" ? false : undefined),
   count: (text, field) =>
     /^0:\d{1,15}$/.test(text) ? stepped(Number(text.slice(2)), field) : undefined,
+  numbers: (text, field) => {
+    const list = text.split(",").map((part) => readers.number(part, field));
+    return list.length === field.def.length && list.every((v) => v !== undefined) ? list : undefined;
+  },
   words: (text, field) => {
     const words = text.replace(/\p{Cc}/gu, "").split(",").map((word) => word.trim().slice(0, 24)).filter(Boolean).slice(0, field.max);
     return words.length >= field.min ? words : undefined;
@@ -38,6 +43,7 @@ const readers = {
 const writers = {
   flag: (value) => (value ? "1" : "0"),
   count: (value) => `0:${value}`,
+  numbers: (value) => value.join(","),
   words: (value) => value.join(","),
 };
 
@@ -81,6 +87,7 @@ export function fieldsRead(fields, search, settle) {
 const sameText = (field, text, value) =>
   text === fieldText(field, value) ||
   (field.kind === "number" && text.trim() !== "" && Number(text) === value) ||
+  (field.kind === "numbers" && text.split(",").map((part) => part.trim() && Number(part)).join() === value.join()) ||
   (field.kind === "flag" && readers.flag(text) === value);
 
 /** The query of some values: all of the service's names in the order of rows, of the page's own those that differ. */
