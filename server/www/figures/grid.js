@@ -1,24 +1,53 @@
 // A small table that is itself the figure: arithmetic by hand, or a scorecard.
 //
-//     data { head: [text], rows: [[text or number or {holds, text}]], at: {row, column}, caption }
+//     data { head: [text], rows: [[text, number, verdict, or cell]], at: {row}, pick }
 //
-// {holds: true|false, text}: a verdict, told by a sign and in words as well as by colour.
+// A verdict {holds: true|false, text} is told by a sign and in words as well as by colour. A cell {value, symbol} lights
+// up with its symbol, {value, text} is shown as the text, which may be rounded; {value, field, index} is a number that the
+// reader can change: that of the list which is the lab's field. pick: so many rows, the first, can be chosen by their
+// names, if the figure has a probe; at: the one that is.
 
 import { html, render } from "lit-html";
 import { shown, words } from "../page/words.js";
 
-const text = (value) => (value?.holds === undefined ? shown(value ?? "") :
+const text = (value) => (value?.holds === undefined ? value?.text ?? shown(value?.value ?? value ?? "") :
   `${value.holds ? words.page.yes : words.page.no}${value.text ? `: ${value.text}` : ""}`);
 
-const cell = (value, i, data) => html`<td class=${`${value?.holds === undefined ? "" : value.holds ? "holds" : "fails"} ${data.at?.row === i ? "lit" : ""} ${value?.symbol ? `sym-${value.symbol}` : ""}`}>
-  ${value?.holds === undefined ? "" : html`<span aria-hidden="true">${value.holds ? "\u2713" : "\u2717"} </span>`}${text(value?.value ?? value)}</td>`;
+/** A number in a cell; what is no number leaves it as it was. */
+function input({ value, field, index }, label, { page }) {
+  const row = page.lab.fields.find(({ name }) => name === field);
+  const change = ({ target }) => {
+    const number = Number(target.value);
+    if (target.value.trim() === "" || !Number.isFinite(number)) {
+      target.value = value;
+      return;
+    }
+    page.set({ [field]: page.state.value[field].map((v, i) => (i === index ? number : v)) });
+    target.value = page.state.value[field][index];
+  };
+  return html`<input type="number" aria-label=${label} min=${row.min} max=${row.max} step=${row.step ?? "any"}
+    .value=${String(value)} @change=${change}>`;
+}
 
-function draw(stage, data) {
+function cell(value, i, j, data, figure) {
+  const verdict = value?.holds === undefined ? "" : value.holds ? "holds" : "fails";
+  const label = () => `${text(data.rows[i][0])}, ${data.head[j]}`;
+  return html`<td class=${`${verdict} ${data.at?.row === i ? "at" : ""} ${value?.symbol ? `sym-${value.symbol}` : ""}`}>
+    ${verdict ? html`<span aria-hidden="true">${value.holds ? "\u2713" : "\u2717"} </span>` : ""}${
+    value?.field ? input(value, label(), figure) : text(value)}</td>`;
+}
+
+/** The name of a row; a button where it can be chosen. */
+const name = (value, i, data, figure) => html`<th scope="row" class=${data.at?.row === i ? "at" : ""}>${
+  figure.probe && i < data.pick ? html`<button type="button" aria-pressed=${data.at?.row === i ? "true" : "false"}
+    @click=${() => figure.probe({ row: i })}>${value}</button>` : value}</th>`;
+
+function draw(stage, data, figure) {
   render(
     html`<div class="scroll" tabindex="0" role="region" aria-label=${data.title}><table class="grid">
-      <thead><tr>${data.head.map((name) => html`<th scope="col">${name}</th>`)}</tr></thead>
+      <thead><tr>${data.head.map((title) => html`<th scope="col">${title}</th>`)}</tr></thead>
       <tbody>${data.rows.map((row, i) => html`<tr>${row.map((value, j) =>
-        j ? cell(value, i, data) : html`<th scope="row">${value}</th>`)}</tr>`)}</tbody></table></div>`,
+        j ? cell(value, i, j, data, figure) : name(value, i, data, figure))}</tr>`)}</tbody></table></div>`,
     stage,
   );
 }
@@ -28,4 +57,7 @@ const table = (data) => ({
   rows: data.rows.map((row) => row.map((value) => (value?.holds === undefined ? value?.value ?? value : text(value)))),
 });
 
-export const grid = { draw, table, cell: shown };
+/** The chosen row, read from left to right. */
+const said = (data) => (data.at ? data.rows[data.at.row].map(text).filter(Boolean).join("; ") : "");
+
+export const grid = { draw, table, said, cell: shown };

@@ -67,12 +67,13 @@ async function stagePicture(stage) {
   pen.fillRect(0, 0, box.width, box.height);
   pen.translate(-box.left, -box.top);
   pen.imageSmoothingEnabled = false;
-  stage.querySelectorAll("button, td, th").forEach((element) => drawBox(pen, element));
+  stage.querySelectorAll("button, td, th, input").forEach((element) => drawBox(pen, element));
   for (const element of stage.querySelectorAll("canvas, svg")) {
     const { left, top, width, height } = element.getBoundingClientRect();
     pen.drawImage(element.localName === "svg" ? await drawn(element) : element, left, top, width, height);
   }
   drawWords(pen, stage);
+  stage.querySelectorAll("input").forEach((input) => drawText(pen, input, input.value, input.getBoundingClientRect()));
   return canvas;
 }
 
@@ -99,22 +100,23 @@ function drawWords(pen, stage) {
     if (parentElement.closest("svg, .spoken")) {
       continue;
     }
-    const style = getComputedStyle(parentElement);
-    pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
-    pen.fillStyle = style.color;
     for (const { 0: word, index } of data.matchAll(/\S+/g)) {
       range.setStart(texts.currentNode, index);
       range.setEnd(texts.currentNode, index + word.length);
-      drawWord(pen, word, range.getBoundingClientRect(), style.writingMode !== "horizontal-tb");
+      drawText(pen, parentElement, word, range.getBoundingClientRect());
     }
   }
 }
 
-function drawWord(pen, word, { left, top, width, height }, upright) {
+/** A text in the middle of a box, as the element has it. */
+function drawText(pen, element, text, { left, top, width, height }) {
+  const style = getComputedStyle(element);
+  pen.font = `${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+  pen.fillStyle = style.color;
   pen.save();
   pen.translate(left + width / 2, top + height / 2);
-  pen.rotate(upright ? -Math.PI / 2 : 0);
-  pen.fillText(word, 0, 0);
+  pen.rotate(style.writingMode === "horizontal-tb" ? 0 : -Math.PI / 2);
+  pen.fillText(text, 0, 0);
   pen.restore();
 }
 
