@@ -1,12 +1,13 @@
 // Lines and points over one axis, in SVG: marks can be found, styled and highlighted like any other text.
 //
 //     data { x: {title, min, max, log, ticks, tick(x)}, y: {title, min, max, log}, at, xName(x),
-//            lines: [{name, symbol, x, y, dots, dash, bare, mark, shift}] }
+//            lines: [{name, symbol, tone, x, y, dots, bars, dash, bare, mark, shift}] }
 //
-// lines: at most eight; `dots` marks each point, `bare` draws nothing else; `dash` 1..3 and `mark` 0..3 (circle, square,
-// triangle, diamond) tell lines apart without colour, and `shift` moves points so many pixels aside; at: the x that is
-// chosen; ticks: the x that are named, where not round numbers are; tick(x): a name shorter than xName's, for them. What
-// lies outside an axis is drawn at its end.
+// lines: at most eight; `dots` marks each point, `bars` draws a column of so many pixels up to it, `bare` leaves out the
+// line itself; `tone` 0..7 is another colour than that of its place among the lines; `dash` 1..3 and `mark` 0..3 (circle,
+// square, triangle, diamond) tell lines apart without colour, and `shift` moves points so many pixels aside; at: the x
+// that is chosen; ticks: the x that are named, where not round numbers are; tick(x): a name shorter than xName's, for
+// them. What lies outside an axis is drawn at its end.
 
 import { html, render, svg } from "lit-html";
 import { say, shown, words } from "../page/words.js";
@@ -59,17 +60,31 @@ const dot = (line, x, y) =>
   line.mark ? svg`<path class="mark" d=${MARKS[line.mark]} transform=${`translate(${x.toFixed(2)} ${y.toFixed(2)})`} />` :
   svg`<circle cx=${x.toFixed(2)} cy=${y.toFixed(2)} r=${line.mark === 0 ? 4.5 : 3} />`;
 
-const shape = (line, k, X, Y) => svg`<g class=${`line line-${k % 8} ${line.symbol ? `sym-${line.symbol}` : ""}`}>
+/** The class of a line's colour. */
+const tone = (line, k) => `line-${line.tone ?? k % 8} ${line.symbol ? `sym-${line.symbol}` : ""}`;
+
+/** A column from the axis up to a point. */
+const column = (width, x, y, floor) => svg`<rect x=${(x - width / 2).toFixed(2)} y=${y.toFixed(2)} width=${width}
+  height=${Math.max(0, floor - y).toFixed(2)} />`;
+
+const shape = (line, k, X, Y) => svg`<g class=${`line ${tone(line, k)}`}>
+  ${line.bars ? Array.from(line.y, (y, i) => column(line.bars, X(line.x[i]) + (line.shift ?? 0), Y(y), HEIGHT - BOTTOM)) : ""}
   ${line.bare ? "" : svg`<path d=${path(line, X, Y)} class=${`dash-${line.dash ?? 0}`} />`}
   ${line.dots ? Array.from(line.y, (y, i) => dot(line, X(line.x[i]) + (line.shift ?? 0), Y(y))) : ""}</g>`;
 
 /** A line as the legend shows it. */
 const sample = (line) => svg`${line.bare ? "" : svg`<path class=${`dash-${line.dash ?? 0}`} d="M0 6H28" />`}
-  ${line.mark === undefined ? "" : dot(line, 14, 6)}`;
+  ${line.bars ? column(10, 14, 0, 12) : ""}${line.mark === undefined ? "" : dot(line, 14, 6)}`;
+
+/** A round number, with no more digits than it has. */
+const roundName = (v) => {
+  const round = Number(v.toPrecision(6));
+  return Math.abs(round) >= 1e7 || (round && Math.abs(round) < 1e-3) ? shown(round) : String(round).replace("-", "\u2212");
+};
 
 /** The name of an x, cut to the room that each has. */
 const tickName = (data, v, room) => {
-  const name = (data.x.tick ?? data.xName)?.(v) ?? shown(Number(v.toPrecision(12)));
+  const name = (data.x.tick ?? data.xName)?.(v) ?? roundName(v);
   const fits = Math.max(2, Math.floor(room / 6.5));
   return name.length > fits && data.x.ticks ? `${name.slice(0, fits - 1)}\u2026` : name;
 };
@@ -130,13 +145,13 @@ function draw(stage, data, figure) {
   const X = (v) => LEFT + x(v);
   const Y = (v) => HEIGHT - BOTTOM - y(v);
   render(
-    html`<ul class="legend">${data.lines.map((line, k) => html`<li class=${`line-${k % 8} ${line.symbol ? `sym-${line.symbol}` : ""}`}>
+    html`<ul class="legend">${data.lines.map((line, k) => html`<li class=${tone(line, k)}>
         <svg width="28" height="12" aria-hidden="true">${sample(line)}</svg>${line.name}</li>`)}</ul>
       <div class="plate chart" tabindex="0" role="application" aria-roledescription=${words.page.chart}
         aria-label=${`${data.title}. ${atText(data)}`}>
       <svg viewBox=${`0 0 ${width} ${HEIGHT}`} width=${width} height=${HEIGHT} aria-hidden="true">
         ${ticks(data.y, 5).map((v) => svg`<line class="rule" x1=${LEFT} x2=${LEFT + right} y1=${Y(v)} y2=${Y(v)} />
-          <text class="tick" x=${LEFT - 6} y=${Y(v) + 4} text-anchor="end">${data.y.log ? powerName(v) : shown(Number(v.toPrecision(12)))}</text>`)}
+          <text class="tick" x=${LEFT - 6} y=${Y(v) + 4} text-anchor="end">${data.y.log ? powerName(v) : roundName(v)}</text>`)}
         ${ticks(data.x, Math.max(2, Math.floor(right / 90))).map((v) => svg`<text class="tick" x=${X(v)} y=${HEIGHT - BOTTOM + 16} text-anchor="middle">${tickName(data, v, right / (data.x.ticks?.length ?? 1))}</text>`)}
         <text class="title" x=${LEFT + right / 2} y=${HEIGHT - 4} text-anchor="middle">${data.x.title}</text>
         ${data.at !== undefined ? svg`<line class="probe" x1=${X(data.at)} x2=${X(data.at)} y1=${TOP} y2=${HEIGHT - BOTTOM} />` : ""}
