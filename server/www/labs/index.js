@@ -1,6 +1,7 @@
 // The labs, in their order.
 
+import { lab as attention } from "./attention.js";
 import { lab as order } from "./order.js";
 import { lab as waves } from "./waves.js";
 
-export const labs = [order, waves];
+export const labs = [attention, order, waves];

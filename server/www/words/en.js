@@ -43,6 +43,146 @@ export const words = {
     place: "place",
   },
   labs: {
+    attention: {
+      short: "Attention by hand",
+      title: "Attention by hand",
+      lead: "How a word looks at other words and takes from them: four steps that you can do on paper.",
+      fields: {
+        "v.words": { label: "Three words of your own" },
+        "v.i": { label: "Word that asks (0, 1 or 2)" },
+        "v.j": { label: "Word that is looked at (0, 1 or 2)" },
+        "v.q": { label: "Questions" },
+        "v.k": { label: "Labels" },
+        "v.v": { label: "What is handed over" },
+      },
+      figures: {
+        questions: {
+          title: "What each word asks for",
+          word: "word", numbers: ["animal", "action", "hunts", "small"],
+          caption: "Each row is the question of one word. Press a word to let it ask. Change any number: all that follows is computed anew.",
+          text: "“{asking}” asks, with the list {list}.",
+          still: "“chase” asks with the list 2, 0, 2, 0: for an animal that hunts.",
+        },
+        labels: {
+          title: "The label of each word",
+          word: "word", numbers: ["animal", "action", "hunts", "small"],
+          caption: "What a word is. You can change these numbers, too.",
+          text: "The label of “{seen}”: {list}.",
+          still: "The labels: 1, 0, 1, 0 for cats; 0, 1, 0, 0 for chase; 1, 0, 0, 1 for mice.",
+        },
+        products: {
+          title: "Step 1: question times label",
+          word: "word", sum: "question · label, number by number", product: "product",
+          caption: "The first number of each pair is the question’s, the second the label’s.",
+          text: "“{asking}” asks, the label of “{seen}” answers: {terms} = {product}.",
+          still: "The products: 4 for cats, 0 for chase, 2 for mice.",
+        },
+        scores: {
+          title: "Step 2: divide",
+          word: "word", product: "product", divided: "divided by √4 = 2", score: "score",
+          caption: "Each product is divided by the root of how many numbers a list has. There are 4 of them, and 2 times 2 is 4.",
+          text: "“{seen}”: {product} / 2 = {score}.",
+          still: "The scores: 2 for cats, 0 for chase, 1 for mice.",
+        },
+        softmax: {
+          title: "Step 3: scores become shares",
+          word: "word", score: "score", power: "e to the score", divided: "divided by their sum", weight: "weight", total: "sum",
+          caption: "e is the number 2.718… To its power, larger scores count more than in proportion, and every result is above 0. Then each is divided by the sum of all.",
+          text: "The weights: {weights} = {total}.",
+          still: "The weights: 0.665 for cats, 0.090 for chase, 0.245 for mice; their sum is 1.",
+        },
+        weights: {
+          title: "The weights as a picture",
+          axes: { x: "word that is looked at", y: "weight" },
+          weight: "weight", undivided: "weight if step 2 were left out",
+          caption: "The columns are the weights of step 3. The diamonds show what they would be without the division of step 2: the largest takes nearly all.",
+          text: "“{asking}” gives “{seen}” the weight {weight}; without the division it would be {undivided}.",
+          still: "Three columns, 0.665, 0.090 and 0.245 high. Without the division they would be 0.867, 0.016 and 0.117 high.",
+        },
+        values: {
+          title: "What each word hands over",
+          word: "word", numbers: ["danger", "softness"],
+          caption: "Two numbers a word, to be changed as you like.",
+          text: "“{seen}” hands over {list}.",
+          still: "Danger and softness: 3 and 2 from cats, 1 and 0 from chase, 0 and 3 from mice.",
+        },
+        mixed: {
+          title: "Step 4: mix it by the weights",
+          word: "word", parts: ["weight · danger", "weight · softness"], total: "sum",
+          caption: "The sums are the result. Three places behind the point are shown; computed is with more.",
+          text: "“{asking}” gets the list {list}. Its first number: {terms} = {first}.",
+          still: "The result for “chase”: danger 2.086, softness 2.065.",
+        },
+        all: {
+          title: "The weights of all three words",
+          axes: { row: "asks (i)", column: "is looked at (j)" },
+          caption: "A row for each word that asks; the row of the chosen word is the one you made by hand. Press a cell to choose its two words.",
+          text: "“{asking}” takes {there} from “{seen}”, and “{seen}” takes {back} from “{asking}”.",
+          still: "Three rows of three weights. “chase” takes 0.665 from “cats”, and “cats” takes 0.576 from “chase”.",
+        },
+      },
+      predict: {
+        answers: {
+          question: "“chase” asks for an animal (2) that hunts (2). Whose label will give the largest product?",
+          options: ["cats", "chase", "mice"],
+          answer: 0,
+          why: "Its label says animal and hunts, and both agree with the question. Mice are animals, but do not hunt.",
+        },
+        change: {
+          question: "In the label of “cats”, “hunts” is changed from 1 to 0. Which of the three weights change?",
+          options: ["Only the weight of cats", "All three", "None, as weights are shares"],
+          answer: 1,
+          why: "Only one product changes. But all are divided by the same sum, so what one word loses the others gain.",
+        },
+        nothing: {
+          question: "What does a word get whose question is 0, 0, 0, 0?",
+          options: ["Nothing", "The same share of each word", "Only itself"],
+          answer: 1,
+          why: "All products are 0, so all weights are equal: a third of each word.",
+        },
+      },
+      prose: `
+<p>A <em>Transformer</em> is a kind of program that reads and writes text: it translates, answers, goes on with a story. To it, a word is a list of numbers. Words far apart may belong together, so each word must be able to look at the others. The step that does this is <em>attention</em>. It is little more than multiplying and adding, and on this page you can do it by hand for three words.</p>
+<h2>A question, a label, something to hand over</h2>
+<p>Think of a library. You come with a <em>question</em>. Each book has a <em>label</em> on its back. Where the label fits the question, you read much; elsewhere you read little. And what you take home is not the label but <em>what is in the book</em>.</p>
+<p>In attention each word is a reader and a book at the same time. It has three lists of numbers: its question (in papers the <em>query</em>), its label (the <em>key</em>), and what it hands over (the <em>value</em>).</p>
+[[controls v.words]]
+[[figure questions]]
+<p>We chose these numbers by hand, so that each has a meaning. “chase” is a word in search of somebody who does it: an animal that hunts. In a model that was trained nobody chooses the numbers, and few of them mean something that has a name. The steps are the same.</p>
+<h2>Step 1: compare</h2>
+[[predict answers]]
+<p>Take the first number of the question times the first number of the label. Do the same with the second numbers, with the third, with the fourth. Add it all up. The sum is large where both lists have large numbers in the same places. It is called the <em>product</em> of the two lists (in full, the dot product).</p>
+<div class="pair">[[figure labels]][[figure products]]</div>
+<p>“chase” fits “cats” best: the product is 4. It has nothing in common with its own label, which says action and nothing else: 0.</p>
+<h2>Step 2: divide</h2>
+<p>A real list has not 4 numbers but a hundred, say. Sums with more parts come out larger, by chance alone. So each product is divided by the square root of how many numbers there are, which is about how much it grows. Here it is √4 = 2. The result is the <em>score</em>.</p>
+[[figure scores]]
+<h2>Step 3: make shares</h2>
+<p>A score can be anything, below 0 too. We want shares: all of them above 0, and together 1. Two moves do it. First $e$, which is 2.718…, is taken to the power of each score. Then each result is divided by the sum of all. This is known as <em>softmax</em>, and a share is called a <em>weight</em>:</p>
+$$\\class{sym-weight}{a_j} = \\frac{e^{\\class{sym-score}{s_j}}}{e^{s_0} + e^{s_1} + e^{s_2}}$$
+$$\\class{sym-score}{s_j} = \\frac{\\class{sym-product}{q \\cdot k_j}}{\\sqrt{4}}$$
+<p>Here $q$ is the question of the word that asks, $k_j$ is the label of word $j$, and $j$ counts the words: 0, 1, 2. The dot stands for the product of step 1.</p>
+[[figure softmax]]
+<p>“cats” gets 0.665, two thirds of the attention. “chase” gets 0.090: little, but never nothing. The sum of the weights is 1.</p>
+[[predict change]]
+<p>Try it: in step 1, change the number. One label changed, and each weight is another one.</p>
+[[figure weights]]
+<p>The diamonds tell why step 2 is there. Without it the weight of “cats” would be 0.867 instead of 0.665. With lists of 16 numbers, these same ones four times over, it would be 0.9997: nothing to speak of would be left for the others.</p>
+<h2>Step 4: mix</h2>
+<p>Each word hands over its list, times its weight. All is added up. So “chase” gets mostly what “cats” hands over, and some of what “mice” does. The result is a list again, and each number in it lies between the smallest and the largest that was handed over.</p>
+<div class="pair">[[figure values]][[figure mixed]]</div>
+<p>The danger in “chase” itself is 1. It comes out with 2.086, as it is cats who chase. That is how a word gets a meaning from its sentence.</p>
+<h2>All words at once</h2>
+<p>Every word asks in this way, each with its own question and all at the same time. Three words have nine weights.</p>
+[[figure all]]
+<p>The picture is no mirror image: “chase” takes 0.665 from “cats”, and “cats” takes 0.576 from “chase”. To ask and to be asked are two different things. Papers write all four steps in one line, with the questions as rows of $Q$, the labels as rows of $K$, what is handed over as rows of $V$, and $d$ for how many numbers a label has:</p>
+$$\\operatorname{softmax}\\!\\left(\\frac{Q K^{\\mathsf T}}{\\sqrt{d}}\\right) V$$
+<p>$Q K^{\\mathsf T}$ means: each question times each label. The last $V$ is the mixing.</p>
+[[predict nothing]]
+<h2>What was not there</h2>
+<p>In a model, the three lists of a word are made from the word's own list by multiplying it with tables, which are learned. A model does all this many times beside and after each other. We left that out, as it does not change the four steps.</p>
+<p>But look back over the steps for something else. Which of them used the <em>place</em> of a word, first, second or third? None did. What comes of that is the next lab.</p>`,
+    },
     order: {
       short: "Order is lost",
       title: "Order is lost",
