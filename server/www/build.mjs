@@ -31,13 +31,14 @@ const equation = (tex, words) =>
 /** Defaults of a lab's fields. */
 const defaults = (lab) => fieldsRead(lab.fields, "").values;
 
-/** The picture of a figure for readers without scripts: that of its first call. */
+/** The picture of a figure for readers without scripts: that of its first call, with options of pictures it may name. */
 function still(figure, lab, text) {
   if (!figure.still) {
     return `<p class="small noscript">${escape(text.still ?? text.caption)}</p>`;
   }
-  const call = figure.calls(defaults(lab))[0];
-  return `<img src="${escape(callTarget(call, "png"))}" alt="${escape(text.still ?? text.title)}">`;
+  const { op, query } = figure.calls(defaults(lab))[0];
+  const look = figure.still === true ? {} : figure.still;
+  return `<img src="${escape(callTarget({ op, query: { ...query, ...look } }, "png"))}" alt="${escape(text.still ?? text.title)}">`;
 }
 
 function figureHtml(name, lab, words) {
