@@ -68,8 +68,8 @@ function write(canvas, data, { rows, columns, cell }, theme) {
   }
 }
 
-/** "0" is exactly that; what is only next to it is "0.00". */
-const twoPlaces = (v) => (v === 0 ? "0" : v.toFixed(2).replace("-0.00", "0.00").replace("-", "\u2212"));
+/** "0" is exactly that, and "1"; what is only next to it is "0.00". */
+const twoPlaces = (v) => (Number.isInteger(v) ? String(v).replace("-", "\u2212") : v.toFixed(2).replace("-0.00", "0.00").replace("-", "\u2212"));
 
 /** Black or white on a pixel's colour: by its luminance, where both have the same contrast. */
 function ink(pixel) {
