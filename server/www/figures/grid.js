@@ -2,7 +2,8 @@
 //
 //     data { head: [text], rows: [[text, number, verdict, or cell]], at: {row}, pick }
 //
-// A verdict {holds: true|false, text} is told by a sign and in words as well as by colour. A cell {value, symbol} lights
+// A verdict {holds: true|false, text, number} is told by a sign and in words as well as by colour; number is what it
+// rests on, for files. A cell {value, symbol} lights
 // up with its symbol, {value, text} is shown as the text, which may be rounded; {value, field, index} is a number that the
 // reader can change: that of the list which is the lab's field. pick: so many rows, the first, can be chosen by their
 // names, if the figure has a probe; at: the one that is.
@@ -29,12 +30,13 @@ function input({ value, field, index }, label, { page }) {
     .value=${String(value)} @change=${change}>`;
 }
 
+const SIGNS = { holds: "\u2713 ", fails: "\u2717 " };
+
 function cell(value, i, j, data, figure) {
   const verdict = value?.holds === undefined ? "" : value.holds ? "holds" : "fails";
   const label = () => `${text(data.rows[i][0])}, ${data.head[j]}`;
   return html`<td class=${`${verdict} ${data.at?.row === i ? "at" : ""} ${value?.symbol ? `sym-${value.symbol}` : ""}`}>
-    ${verdict ? html`<span aria-hidden="true">${value.holds ? "\u2713" : "\u2717"} </span>` : ""}${
-    value?.field ? input(value, label(), figure) : text(value)}</td>`;
+    ${value?.field ? input(value, label(), figure) : `${SIGNS[verdict] ?? ""}${text(value)}`}</td>`;
 }
 
 /** The name of a row; a button where it can be chosen. */
@@ -57,7 +59,11 @@ const table = (data) => ({
   rows: data.rows.map((row) => row.map((value) => (value?.holds === undefined ? value?.value ?? value : text(value)))),
 });
 
+/** What a file of numbers holds. */
+const numbers = (data) =>
+  data.rows.map((row) => row.slice(1).map((value) => Number(value?.number ?? value?.value ?? value)));
+
 /** The chosen row, read from left to right. */
 const said = (data) => (data.at ? data.rows[data.at.row].map(text).filter(Boolean).join("; ") : "");
 
-export const grid = { draw, table, said, cell: shown };
+export const grid = { draw, table, numbers, said, cell: shown };

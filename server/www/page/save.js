@@ -18,9 +18,9 @@ export function saveNpy(figure) {
   save(bytes, nameOf(figure, "npy"), "application/x-npy");
 }
 
-/** The table's numbers [rows, columns] as float64. */
-function npyOf(figure) {
-  const rows = figure.kind.table(figure.data).rows.map((row) => row.slice(1).map(Number));
+/** The drawing's numbers [rows, columns] as float64: those of its table, unless its kind knows better. */
+function npyOf({ kind, data }) {
+  const rows = kind.numbers?.(data) ?? kind.table(data).rows.map((row) => row.slice(1).map(Number));
   const dict = `{'descr': '<f8', 'fortran_order': False, 'shape': (${rows.length}, ${rows[0]?.length ?? 0}), }`;
   const header = `${dict.padEnd(Math.ceil((dict.length + 11) / 64) * 64 - 11)}\n`;
   const start = new Uint8Array([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, header.length & 255, header.length >> 8]);
