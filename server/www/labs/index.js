@@ -1,7 +1,8 @@
 // The labs, in their order.
 
 import { lab as attention } from "./attention.js";
+import { lab as naive } from "./naive.js";
 import { lab as order } from "./order.js";
 import { lab as waves } from "./waves.js";
 
-export const labs = [attention, order, waves];
+export const labs = [attention, order, naive, waves];

@@ -1,11 +1,16 @@
 // Lists of numbers: what labs do with vectors that the service sent.
 
+export const count = (n) => Array.from({ length: n }, (_, i) => i);
+
 /** Row i of a tensor whose last axis is `width` long. */
 export const vector = ({ data }, i, width) => Array.from(data.slice(i * width, (i + 1) * width));
 
 export const add = (a, b) => a.map((v, i) => v + b[i]);
 export const minus = (a, b) => a.map((v, i) => v - b[i]);
 export const times = (a, k) => a.map((v) => k * v);
+
+/** |a|: sqrt of the sum of squares. */
+export const size = (a) => Math.hypot(...a);
 
 /** Of two points: sqrt of the sum of squared differences. */
 export const distance = (a, b) => Math.hypot(...minus(a, b));

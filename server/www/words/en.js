@@ -3,6 +3,9 @@
 // In prose [[figure name]], [[predict name]], [[controls field field]] and [[number field]] stand for what the lab has
 // under that name; $...$ and $$...$$ are TeX, where \class{sym-p}{p} makes p a symbol that lights up with its marks.
 
+// The four ways of numbering that lab 2 compares.
+const numberings = ["count p", "p/N", "binary digits", "waves"];
+
 export const words = {
   page: {
     title: "Why order needs encoding",
@@ -339,6 +342,165 @@ $$s(x_{\\class{sym-i}{i}} + p_{\\class{sym-i}{i}}, \\; x_{\\class{sym-j}{j}} + p
 <h2>What is not shown</h2>
 <p>These weights are random, made from a seed. They were never trained, so nobody can say what a weight means. What you saw does not depend on that: with neither an encoding nor a mask, it holds for all weights. Try it.</p>
 [[controls weights_seed width dtype]]`,
+    },
+    naive: {
+      short: "Naive attempts",
+      title: "Naive attempts",
+      lead: "Counting, dividing by the length, binary digits: three good ideas for numbering words, and where each one breaks.",
+      fields: {
+        type: { label: "Kind" },
+        form: { label: "Idea", choices: { integer: "count: p", normalized: "share of the text: p/N", binary: "binary digits of p" } },
+        d_model: { label: "Columns d (numbers per position)" },
+        positions: { label: "Positions N (words in the text)" },
+        "v.p": { label: "Position p" },
+        "v.q": { label: "Position q" },
+        "v.c": { label: "Column" },
+        "v.short": { label: "Words in the first text" },
+        "v.long": { label: "Words in the second text" },
+      },
+      figures: {
+        numbers: {
+          title: "The chosen idea",
+          axes: { row: "position p", column: "column" },
+          digit: "digit worth",
+          caption: "One row for each position: the list that is added to the word there. Choose the idea above. A count goes up to 15, so its colours reach that far; those of the others reach to 1.",
+          text: "Position {p}: {row}.",
+          still: "A matrix of 16 rows and 4 columns: each row holds its position, from 0 to 15, four times. Low rows are pale, high ones dark.",
+        },
+        share: {
+          title: "How much of the sum is the word?",
+          axes: { x: "position p (the text ends at {last})", y: "the word’s part of the sizes, in percent" },
+          forms: numberings,
+          caption: "The word “dog”, with each position’s list added. At 50 percent word and place are equally large. N in p/N stays what it is, also beyond the end of the text. Binary digits stop where the columns can count no further.",
+          text: "The word has size {own}. At position {p} it is {integer} percent of the sum with a count and {waves} percent with waves; at position {last}, with a count, {least} percent.",
+          still: "With a count the word falls from 100 percent to 6 at position 15 and to 1.5 at position 63. With waves it stays at 58.",
+        },
+        lengths: {
+          title: "The same position in two texts",
+          axes: { x: "position p", y: "p/N" },
+          text_of: "a text of {n} words",
+          caption: "Go along one height: the same number means different positions. Go up at one position: it has two numbers.",
+          text: "From one position to the next it is {step} in the text of {short} words, and {other} in the text of {long}.",
+          still: "Position 5 is 0.5 in a text of 10 words, and 0.25 in a text of 20.",
+        },
+        steps: {
+          title: "How far is it to the next position?",
+          axes: { x: "from p to the next position", y: "distance of the two lists" },
+          forms: numberings,
+          caption: "Each mark is one step. A good clock makes equal steps. Binary digits jump: the more of them change, the farther.",
+          text: "From position {p} to {next}, {n} binary digits change: a distance of {step}.",
+          still: "With binary digits steps are between 1 and 2 long; with the other ideas, and with waves, all steps are equal.",
+        },
+        apart: {
+          title: "Distances between binary numbers",
+          axes: { row: "position p", column: "position q" },
+          caption: "One cell for each two positions; a darker cell is a larger distance. Neighbours lie beside the empty diagonal. The pattern is a quilt: near positions may be far, and far ones near.",
+          text: "The two chosen positions are {k} apart, at a distance of {at}. All pairs that are {k} apart: from {least} to {most}.",
+          still: "A quilt of squares: cells along a diagonal differ.",
+        },
+        apart_waves: {
+          title: "Distances between waves",
+          axes: { row: "position p", column: "position q" },
+          caption: "On the same scale. Each diagonal has one colour: pairs that are equally far apart are equally distant.",
+          text: "The two chosen positions are {k} apart, at a distance of {at}. All pairs that are {k} apart: from {least} to {most}.",
+          still: "Stripes along the diagonals: each has one colour.",
+        },
+        scorecard: {
+          title: "The scorecard",
+          criterion: "wish",
+          forms: numberings,
+          criteria: { unique: "unique", bounded: "bounded", same: "same in other lengths", beyond: "goes on", even: "even steps" },
+          holds: {
+            unique: "closest pair {number} apart", bounded: "largest {number}", same: "change {number}",
+            beyond: "also ten times as far", even: "each step {number}",
+          },
+          fails: {
+            unique: "two are equal", bounded: "largest {number}, but {far} ten times as far",
+            same: "change {number} in a text twice as long", beyond: "nothing ten times as far", even: "steps {least} to {number}",
+          },
+          caption: "Measured for the positions and columns that are chosen above. For p/N two readings are tried. If N is the length of the text, positions change with it; if N stays, numbers grow beyond it.",
+          text: "Of five wishes a count fulfils {integer}, p/N {normalized}, binary digits {binary}, and waves {waves}.",
+          still: "A count fails to be bounded. p/N fails to be bounded and to be the same in other lengths. Binary digits fail to go on and to make even steps. Waves fail in nothing.",
+        },
+        digits: {
+          title: "Binary digits blink",
+          axes: { row: "position p", column: "digit worth" },
+          caption: "On the left the digit that is worth 1: it blinks at each step. The next is half as fast, and so on.",
+          text: "The digit worth {c} comes back after {length} positions. At position {p} it is {value}.",
+          still: "A matrix of 16 rows and 4 columns of 0 and 1: the first column changes in each row, the last only once.",
+        },
+        soft: {
+          title: "The same blinking, softened",
+          axes: { row: "position p", column: "digit worth" },
+          caption: "Each column is now a wave of the same beat. Below one half where the digit is 0, above it where the digit is 1, and in between it slides. Drawn is one half minus half a sine.",
+          text: "The wave of the digit worth {c} comes back after {length} positions, too. At position {p} it is {value}.",
+          still: "The same columns, but the slow ones now go from 0 to 1 and back by degrees.",
+        },
+      },
+      predict: {
+        swamp: {
+          question: "Each number of a position’s list is p. What is left of the word at position 1000?",
+          options: ["The word is as clear as before", "Hardly anything: the count drowns it", "The model takes the count off again"],
+          answer: 1,
+          why: "The word’s own numbers are still in the sum, but they are a thousandth of it.",
+        },
+        half: {
+          question: "With p/N, what is the number of position 5?",
+          options: ["0.5", "0.25", "That depends on how long the text is"],
+          answer: 2,
+          why: "It is 0.5 in a text of 10 words, and 0.25 in one of 20.",
+        },
+        flip: {
+          question: "From position 7 to position 8, how many of four binary digits change?",
+          options: ["One", "Two", "All four"],
+          answer: 2,
+          why: "7 = 4 + 2 + 1, and 8 = 8: three digits go out, and one goes on.",
+        },
+      },
+      prose: `
+<p>Attention does not see in which order words stand. So each position gets a list of numbers of its own, and this list is added to the word that stands there. Which list? Most people have one of three ideas. All three are good. See what becomes of them.</p>
+<h2>Four wishes</h2>
+<p>Positions are counted from 0, and $\\class{sym-p}{p}$ is one of them. $\\class{sym-n}{N}$ is how many words the text has, now [[number positions]]. A position’s list has $\\class{sym-d}{d}$ numbers, now [[number d_model]]: one for each number of the word. Such a list is called a <em>positional encoding</em>, $\\mathrm{PE}(\\class{sym-p}{p})$. We want it to be</p>
+<ul>
+<li><strong>unique:</strong> no two positions have the same list;</li>
+<li><strong>bounded:</strong> numbers do not grow with the text;</li>
+<li><strong>the same in other lengths:</strong> position 5 has the same list in short texts and in long ones;</li>
+<li><strong>going on:</strong> positions beyond the longest text that the model was trained on have a list, too.</li>
+</ul>
+[[controls form positions d_model]]
+[[figure numbers]]
+<h2>Idea 1: count</h2>
+$$\\mathrm{PE}(\\class{sym-p}{p}) = (\\class{sym-p}{p}, \\class{sym-p}{p}, \\dots, \\class{sym-p}{p})$$
+<p>Simpler is not possible. Every position has its own number, in every text, for ever. But the number is added to a word.</p>
+[[predict swamp]]
+<p>How large is a list? Square its numbers, add the squares, take the root: that is its <em>size</em>. With four columns the word “dog” has size 1.96. The count at position 15 has size 30. In their sum, 6 percent are left for the word.</p>
+[[figure share]]
+<p>A model meets sizes in long texts that it never met in training, and they swamp the words. The count is not bounded.</p>
+<h2>Idea 2: divide by the length</h2>
+$$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}$$
+<p>Now no number in the text reaches 1. The word is safe.</p>
+[[predict half]]
+[[controls v.short v.long]]
+[[figure lengths]]
+<p>Position 5 of 10 is not position 5 of 20. Worse, “the next word” has no fixed meaning: it is 0.1 away in one text and 0.05 in the other. And who writes a text word by word does not know $\\class{sym-n}{N}$ before the end. Keep one $\\class{sym-n}{N}$ for all texts, then, and count on beyond it? Then numbers grow again.</p>
+<h2>Idea 3: binary digits</h2>
+<p>Computers write 5 as 101: one four, no two, one one. Give each digit a column. The first column is the digit worth 1, then come 2, 4 and 8. With four columns 16 positions are told apart, and no number is above 1.</p>
+[[predict flip]]
+<p>How far apart are two lists? Take their difference, and its size: that is their <em>distance</em>. From 3 to 4 three digits change, a distance of 1.73. From 4 to 5 it is one digit, a distance of 1. Yet both are one step.</p>
+[[figure steps]]
+<div class="pair">[[figure apart]][[figure apart_waves]]</div>
+<p>So distance between lists says little about distance in the text. 7 and 8 are neighbours, and as far from each other as four digits can be: 2. 0 and 8 lie eight words apart, and their distance is 1. With waves, the subject of the next lab, it is the same step everywhere: 0.959. But look at the pale stripes: with only four columns, 0 and 6 come as near as 0.29. More columns mend that.</p>
+<p>And there is the width. $\\class{sym-d}{d}$ digits count to $2^{\\class{sym-d}{d}} - 1$. Each time texts become twice as long, one more column is needed. The model’s width was fixed long before.</p>
+<h2>The card</h2>
+<p>The four wishes, and as a fifth what binary digits have taught us: <em>even steps</em>.</p>
+[[figure scorecard]]
+<p>A card counts faults, but does not weigh them. The count has only one, and that one is enough.</p>
+<h2>Digits that blink, softened</h2>
+<p>Binary digits are nearly right. Each column is a lamp that blinks at its own speed, and all lamps together tell the position. Only the sudden switching is wrong. What blinks without switching? A wave.</p>
+<div class="pair">[[figure digits]][[figure soft]]</div>
+<p>This is the idea of the next lab: many waves, fast ones and slow ones. Two things change there. Each wave comes as a pair, sine and cosine. And a wave need not be twice as long as the one before.</p>
+<h2>What is not shown</h2>
+<p>Nothing here is trained. “dog” is a random list, made from one seed, as words are before training; trained words have other sizes. A trained model may learn to live with some of these faults. It need not, if the encoding has none.</p>`,
     },
     waves: {
       short: "Waves",
