@@ -111,6 +111,7 @@ async function probeByKeys(page, name, pairs) {
 const KEYS = {
   heatmap: [["ArrowDown", "ArrowUp"], ["ArrowRight", "ArrowLeft"], ["End", "Home"]],
   chart: [["ArrowRight", "ArrowLeft"], ["End", "Home"]],
+  circles: [["ArrowRight", "ArrowLeft"], ["ArrowUp", "ArrowDown"]],
 };
 
 // ---- Controls -----------------------------------------------------------------------------------------------------

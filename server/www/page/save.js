@@ -120,7 +120,7 @@ function drawText(pen, element, text, { left, top, width, height }) {
   pen.restore();
 }
 
-const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "text-anchor", "opacity"];
+const STYLES = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "text-anchor", "opacity", "paint-order"];
 
 /** An SVG as a canvas, with the styles that it has on the page. */
 async function drawn(svg) {
