@@ -3,6 +3,7 @@
 import { lab as attention } from "./attention.js";
 import { lab as naive } from "./naive.js";
 import { lab as order } from "./order.js";
+import { lab as rotation } from "./rotation.js";
 import { lab as waves } from "./waves.js";
 
-export const labs = [attention, order, naive, waves];
+export const labs = [attention, order, naive, waves, rotation];

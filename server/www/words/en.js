@@ -39,6 +39,7 @@ export const words = {
     point: "{x} {at}: {values}",
     heatmap: "heat map",
     chart: "chart",
+    circles: "circles",
     yes: "holds",
     no: "fails",
     token: "{i} of {n}",
@@ -556,6 +557,133 @@ $$\\mathrm{PE}(\\class{sym-p}{p}, 2\\class{sym-i}{i}) = \\sin\\frac{\\class{sym-
 [[figure matrix]]
 [[figure curves]]
 [[figure lengths]]`,
+    },
+    rotation: {
+      short: "Rotation",
+      title: "Rotation",
+      lead: "Three words back is one and the same turn, wherever you stand.",
+      fields: {
+        type: { label: "Encoding", choices: { sinusoidal: "waves (sinusoidal)" } },
+        d_model: { label: "Numbers per place (d)" },
+        order: { label: "Each pair is", choices: { sin_cos: "(sin, cos): turns like a clock", cos_sin: "(cos, sin): turns as in a maths book" } },
+        distance: { label: "Step k" },
+        dtype: { label: "Digits of the numbers", choices: { float64: "16 (float64)" } },
+        return: { label: "Returned" },
+        "v.p": { label: "Place p" },
+        "v.i": { label: "Pair i" },
+        "v.row": { label: "Row" },
+        "v.column": { label: "Column" },
+      },
+      figures: {
+        hands: {
+          title: "A place is a set of hands",
+          axes: { x: { sin_cos: "sine", cos_sin: "cosine" }, y: { sin_cos: "cosine", cos_sin: "sine" } },
+          pair: "pair", from: "place p", to: "place p + k", ring: "where the step takes the hand of p",
+          note: "p = {p}, k = {k}",
+          caption: "Take the end of a hand and turn it: the round end moves $p$, the square one $k$. Or press the arrow keys: left and right for $p$, up and down for $k$. The ring is computed from the hand of $p$ and from $k$ alone. It always meets the square.",
+          text: "Place {p} and place {to}. Rings and squares are at most {miss} apart.",
+          still: "Eight circles, each with a hand for place 4 and one for place 7. In the first the angle between them is nearly half a turn, in the last one too small to be seen.",
+        },
+        proof: {
+          title: "Why the step does not know the place",
+          axes: { x: { sin_cos: "sine", cos_sin: "cosine" }, y: { sin_cos: "cosine", cos_sin: "sine" } },
+          from: "place p", to: "place p + k", sine: "sin a", cosine: "cos a",
+          along: "cos b times the hand of p", across: "sin b times that hand after a quarter turn",
+          steps: ["1. Place p: a hand at angle a", "2. Place p + k: b further", "3. Two legs lead there", "4. At other places: the same legs"],
+          lines: {
+            sin_cos: ["(sin a, cos a)", "(sin(a + b), cos(a + b))", "= cos b · (sin a, cos a) + sin b · (cos a, −sin a)", "cos b and sin b: no a in them"],
+            cos_sin: ["(cos a, sin a)", "(cos(a + b), sin(a + b))", "= cos b · (cos a, sin a) + sin b · (−sin a, cos a)", "cos b and sin b: no a in them"],
+          },
+          caption: "One pair, one step, four pictures. The legs of the last picture have the same lengths at every place.",
+          text: "Pair {i}, from place {p} by {k}: cos b = {cosine}, sin b = {sine}.",
+          still: "Four circles: a hand; the same hand further on; a right triangle that leads from the middle to it; the same triangle at three places.",
+        },
+        matrix: {
+          title: "The step as a table: M for k",
+          axes: { row: "number of p + k", column: "number of p" },
+          caption: "To get a number of $p+k$, take its row, multiply each entry with the number of $p$ that its column names, and add. Each pair needs only its own four entries. All others are 0.",
+          text: "Pair {i}: [{a}, {b}; {c}, {d}]. Outside the blocks {zeros} entries are exactly 0.",
+          still: "A table of 16 rows and columns, empty but for eight blocks of two by two along the diagonal.",
+        },
+        residual: {
+          title: "How far is each place missed?",
+          axes: { x: "place p", y: "largest difference in any number" },
+          waves: "waves, with M", random: "random vectors, with the table that fits them best",
+          caption: "Each step up is many times more. Low marks: M takes the vector of place p to that of place p + k, but for rounding. An exact 0 lies on the lowest line. High marks: no table does it for random vectors, and this is the best one, found by least squares for these 128 places.",
+          text: "Waves: at most {waves} (the service itself finds {said}). Random vectors: from {least} to {most}.",
+          still: "Waves are missed by less than 0.000000000000001 at each of 128 places, random vectors by 0.5 or more at each.",
+        },
+        products: {
+          title: "How alike are places that are k apart?",
+          axes: { x: "k", y: "product of the two vectors (1: the same place)" },
+          width: "d =",
+          caption: "The two vectors are multiplied number by number and added up, and divided by what a vector has with itself: half of $d$. The left half mirrors the right one.",
+          text: "The first rise is at k = {rise16} for d = 16, at {rise64} for 64, at {rise128} for 128 and at {rise512} for 512.",
+          still: "Four curves, highest at k = 0 and the same on both sides. They fall, but not all the way: each has bumps.",
+        },
+      },
+      predict: {
+        same: {
+          question: "One table takes place 5 to place 8. Which one takes place 50 to place 53?",
+          options: ["Another one, made for place 50", "The same one", "The same one for slow pairs only"],
+          answer: 1,
+          why: "Each hand turns by the same angle. Where it began does not matter.",
+        },
+        random: {
+          question: "Random vectors tell places apart, too. Is there one table that takes each of them three places on?",
+          options: ["Yes, there is always one", "No, not even nearly", "Nearly, and better for more places"],
+          answer: 1,
+          why: "There is no rule from one random vector to the next. A table has too few entries to keep them all.",
+        },
+        fall: {
+          question: "The farther apart two places are, the smaller their product. Always?",
+          options: ["Yes, always", "No, it goes up again here and there", "No, it does not depend on the distance"],
+          answer: 1,
+          why: "Fast hands come round again while slow ones still go apart.",
+        },
+      },
+      prose: `
+<p>“Not” turns around the word after it. “Her” means somebody named a few words before. What matters in a sentence is less often <em>where</em> a word stands than how far it is from another one. So a good encoding should make “three words back” one simple thing to do. It should be the same at the start of a text and at its end.</p>
+<h2>Hands of a clock</h2>
+<p>Take the vector of a place two numbers at a time: one sine and one cosine. Draw the sine to the right and the cosine up. The two numbers are then the end of a hand on a circle, of length 1. Pair $\\class{sym-i}{i}$ turns by its own angle at each place: pair 0 by one radian, about a sixth of a round, later pairs by less and less.</p>
+[[predict same]]
+[[controls v.p distance d_model order]]
+[[figure hands]]
+<p>You are at place [[number v.p]] and step by [[number distance]]. Move the place: both hands turn, and the angle between them stays. A step of $\\class{sym-k}{k}$ is a turn of each hand, and no hand asks where it was.</p>
+<h2>The proof, line by line</h2>
+<p>One turn per place, call it $w_{\\class{sym-i}{i}}$. Then there are two angles: $a = \\class{sym-p}{p} \\cdot w_{\\class{sym-i}{i}}$ for where we are, and $b = \\class{sym-k}{k} \\cdot w_{\\class{sym-i}{i}}$ for how far we go.</p>
+<ol>
+<li>At place $\\class{sym-p}{p}$ the hand ends at $(\\sin a, \\cos a)$.</li>
+<li>At place $\\class{sym-p}{p}+\\class{sym-k}{k}$ it ends at $(\\sin(a+b), \\cos(a+b))$.</li>
+<li>Lay a right triangle from the middle to that point, with one side along the old hand. That side is $\\cos b$ long. The other stands across it and is $\\sin b$ long.</li>
+<li>Across means: the old hand after a quarter turn, $(\\cos a, -\\sin a)$.</li>
+</ol>
+$$\\begin{aligned} \\sin(a+b) &= \\phantom{-}\\cos b \\cdot \\sin a + \\sin b \\cdot \\cos a \\\\ \\cos(a+b) &= -\\sin b \\cdot \\sin a + \\cos b \\cdot \\cos a \\end{aligned}$$
+<p>On the right, the old numbers $\\sin a$ and $\\cos a$ are only multiplied and added. What they are multiplied with is made of $b$ alone. There is no $\\class{sym-p}{p}$ in it.</p>
+[[controls v.i]]
+[[figure proof]]
+<h2>One table for all places</h2>
+<p>Write the multipliers down as a table, a <em>matrix</em>. For all pairs at once it is called $M_{\\class{sym-k}{k}}$.</p>
+$$\\mathrm{PE}(\\class{sym-p}{p}+\\class{sym-k}{k}) = M_{\\class{sym-k}{k}} \\, \\mathrm{PE}(\\class{sym-p}{p}), \\qquad \\text{each block: } \\begin{pmatrix} \\cos b & \\sin b \\\\ -\\sin b & \\cos b \\end{pmatrix}$$
+<p>$\\mathrm{PE}(\\class{sym-p}{p})$ is the vector of place $\\class{sym-p}{p}$. As the page opens, the block of pair 1 has 0.583 for $\\cos b$ and 0.813 for $\\sin b$. Of 256 entries 224 are 0. Move $\\class{sym-p}{p}$: nothing here changes. Look at the call: it asks for a distance, and no place is in it.</p>
+[[figure matrix]]
+<p>About the sign: where books write the cosine first, the minus stands in the upper right corner, and the hand turns the other way, counter-clockwise. It is the same turn seen in a mirror. Choose (cos, sin) above, and see it jump.</p>
+<h2>Does it hold, and for what else?</h2>
+[[predict random]]
+[[figure residual]]
+<p>With waves every place is met, to the 15th digit and more. With random vectors every place is missed by 0.5 or more, as the page opens. Random vectors tell places apart as well as waves do. But “three on” is something else at each of them. (With as many numbers as places a table could learn them all by heart. It would know nothing of the next place. The last lab shows that.)</p>
+<h2>Only the distance counts</h2>
+<p>To compare two vectors, attention multiplies them number by number and adds up. For one pair this gives the cosine of the angle between the two hands. So all pairs together give</p>
+$$\\mathrm{PE}(\\class{sym-p}{p}) \\cdot \\mathrm{PE}(\\class{sym-p}{p}+\\class{sym-k}{k}) = \\sum_{\\class{sym-i}{i}} \\cos(\\class{sym-k}{k} \\, w_{\\class{sym-i}{i}})$$
+<p>and again there is no $\\class{sym-p}{p}$ in it.</p>
+[[predict fall]]
+[[figure products]]
+<p>Two things to see. The curve is the same on both sides, so the product alone cannot tell before from after. A turn can: $M_{3}$ and $M_{-3}$ are not the same. And the curve falls, but it also rises here and there: first at $k = 4$ for 16 numbers, at 6 for 64, at 12 for 128, and only at 44 for 512.</p>
+<h2>Why it matters</h2>
+<p>A Transformer learns tables of numbers: to multiply with a table and add is most of what it does. One table can say “three words back”, and it then works at every place of every text. It need not be learned again for each. The next lab builds it.</p>
+<p>Newer models go one way further: RoPE adds nothing to the word, but turns the vectors that are compared by these same angles. Then the product of two words depends on their distance from the start.</p>
+<h2>What is not shown</h2>
+<p>That one table exists does not say that training finds it. And the input of a model is word <em>plus</em> place, so a real head sees both at once.</p>`,
     },
   },
 };
