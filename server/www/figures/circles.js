@@ -155,7 +155,7 @@ function draw(stage, data, figure) {
 }
 
 const table = (data) => ({
-  head: ["", data.x.title, data.y.title],
+  head: [data.title, data.x.title, data.y.title],
   rows: data.circles.flatMap((circle) => circle.hands.map((h) => [`${circle.title}, ${h.name}`, h.x, h.y])),
 });
 
