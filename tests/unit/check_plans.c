@@ -173,6 +173,7 @@ START_TEST(failures_are_not_kept) {
         ck_assert_str_eq(err.path, "d_model");
     }
     ck_assert_int_eq(counted(METRICS_PLANS), 0);
+    ck_assert_int_eq(counted(METRICS_PLAN_MISSES), 0); /* none was made */
     plans_close(plans);
 }
 END_TEST
