@@ -20,9 +20,13 @@ struct encode {
     const struct pe_stop *stop;
 };
 
+static int makes_vectors(const struct pe_encoding *row, bool makes, struct pe_error *err) {
+    return makes ? err->code : pe_encoding_unsupported(row, "makes no vectors", err);
+}
+
 int pe_encode_admits(const struct pe_encoding_info *encoding, struct pe_error *err) {
     const struct pe_encoding *row = pe_encoding_row(encoding);
-    return row->encode || row->angles ? err->code : pe_encoding_unsupported(row, "makes no vectors", err);
+    return makes_vectors(row, row->encode || row->angles, err); /* of angles the operation gives both */
 }
 
 int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *positions, enum pe_dtype dtype,
@@ -31,10 +35,9 @@ int pe_encode_check(const struct pe_plan *plan, const struct pe_positions *posit
         return err->code;
     }
     const struct pe_encoding *row = pe_plan_row(plan);
-    if (!row->encode) {
-        return pe_encoding_unsupported(row, "makes no vectors", err);
-    }
-    return pe_vectors_admit(plan, positions, dtype, "positions", err);
+    return makes_vectors(row, row->encode != NULL, err)
+               ? err->code
+               : pe_vectors_admit(plan, positions, dtype, "positions", err);
 }
 
 void pe_rows_encode(const struct pe_rows *rows, size_t first, size_t n, void *out) {
