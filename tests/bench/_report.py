@@ -13,7 +13,7 @@ turns: ours over the peer's speed, or, where the bar says at most, what the row 
 not reached in this run. FastAPI stands for the same operations as `tests/bench/peer_service.py` has them, with uvicorn
 and PyTorch: bodies of JSON are taken through a pydantic model, as FastAPI has it, which the bars are for; by hand means
 that the service reads them itself with ujson, without any check, which is the faster of the two. Debian's pydantic is
-not compiled; a compiled one would be faster.
+not compiled; a compiled one would be faster. nginx has one worker process, which is one thread.
 """
 
 

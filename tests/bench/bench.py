@@ -2,7 +2,7 @@
 """Runs all benchmarks and prints one table: what was measured, the ratio, the bar it is held against, and whether it
 is met. `make bench`, `make bench-check` and `make bench-report` call it:
 
-    python3 tests/bench/bench.py build/release [--check] [--report] [--record-floors] [--only kernels,serve] [--again]
+    /usr/bin/python3 tests/bench/bench.py build/release [--check] [--report] [--record-floors] [--only kernels,serve] [--again]
 
 A benchmark is a C program tests/bench/X.c, built as bench-X, or a script listed below. It prints one JSON object a
 line: {"name": "ours/peer", "ms": .., "ratio": ..}, {"name": .., "missing": "what is not installed"}, or how a cost

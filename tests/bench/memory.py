@@ -2,7 +2,7 @@
 """What lasts, and what it holds in memory: streams of 2 GB, against nginx sending a file of that length; 8,000 idle
 connections; the peak of a request by its size. bench.py runs this:
 
-    python3 tests/bench/memory.py build/release [GROUP...]
+    /usr/bin/python3 tests/bench/memory.py build/release [GROUP...]
 
 Groups are the functions measure_... below.
 """

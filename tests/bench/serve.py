@@ -2,7 +2,7 @@
 """Whole requests, as clients see them: posencd against FastAPI with PyTorch (peer_service.py), and against nginx that
 sends files of the same bytes. bench.py runs this:
 
-    python3 tests/bench/serve.py build/release [GROUP...]
+    /usr/bin/python3 tests/bench/serve.py build/release [GROUP...]
 
 A round measures one server while the other one is stopped, then the other way around; ratios are medians over rounds.
 Groups are the functions measure_... below.
@@ -18,14 +18,17 @@ from _rounds import (BUILD, ROUNDS, TINY, WINDOW_S, body_file, by_turns, median,
                      run_groups, speed_ratio, tell, tell_missing, tell_points)
 from _servers import Load, Missing, Nginx, bare, cores, fastapi, posencd
 
-MANY_STREAMS = ("--streams", "64", "--streams-per-ip", "0")  # replies of a megabyte are streams
+MANY_STREAMS = ("--streams", "64", "--streams-per-ip", "0")  # GETs of 2 MiB and more are: encode_512_json
 
 
 class Bodies:
     """Files with the bodies that are posted."""
 
     def __init__(self, folder):
-        import numpy  # whoever has FastAPI's peers has it
+        try:
+            import numpy
+        except ImportError:
+            raise Missing("numpy for this Python: /usr/bin/python3 has it with python3-numpy") from None
         self.folder = folder
         random = numpy.random.default_rng(1)
         x = random.standard_normal((512, 512)).astype("float32")
@@ -137,7 +140,7 @@ def measure_tiny():
 
 
 def measure_megabyte():
-    with posencd(BUILD, *MANY_STREAMS) as ours, bare(BUILD) as library:
+    with posencd(BUILD) as ours, bare(BUILD) as library:
         data = request(ours, "GET", MEGABYTE)
         try:
             with Nginx({"x.npy": data}) as nginx:
