@@ -1,13 +1,14 @@
 // Lines and points over one axis, in SVG: marks can be found, styled and highlighted like any other text.
 //
-//     data { x: {title, min, max, log, ticks, tick(x)}, y: {title, min, max, log}, at, xName(x),
-//            lines: [{name, symbol, tone, x, y, dots, bars, dash, bare, mark, shift}] }
+//     data { x: {title, min, max, log, ticks, tick(x)}, y: {title, min, max, log, marks: [{at, name}]}, at, xName(x),
+//            lines: [{name, symbol, tone, x, y, dots, each, bars, dash, bare, mark, shift}] }
 //
 // lines: at most eight; `dots` marks each point, `bars` draws a column of so many pixels up to it, `bare` leaves out the
-// line itself; `tone` 0..7 is another colour than that of its place among the lines; `dash` 1..3 and `mark` 0..3 (circle,
-// square, triangle, diamond) tell lines apart without colour, and `shift` moves points so many pixels aside; at: the x
-// that is chosen; ticks: the x that are named, where not round numbers are; tick(x): a name shorter than xName's, for
-// them. What lies outside an axis is drawn at its end.
+// line itself; with `each: n` only every n-th point is marked and can be chosen, the others are the way there; `tone`
+// 0..7 is another colour than that of its place among the lines; `dash` 1..3 and `mark` 0..3 (circle, square, triangle,
+// diamond) tell lines apart without colour, and `shift` moves points so many pixels aside; marks: heights that have
+// names; at: the x that is chosen; ticks: the x that are named, where not round numbers are; tick(x): a name shorter
+// than xName's, for them. What lies outside an axis is drawn at its end.
 
 import { html, render, svg } from "lit-html";
 import { say, shown, words } from "../page/words.js";
@@ -53,12 +54,19 @@ const powerName = (v) => {
 const path = (line, X, Y) =>
   Array.from(line.y, (y, i) => `${i ? "L" : "M"}${X(line.x[i]).toFixed(2)} ${Y(y).toFixed(2)}`).join("");
 
+/** A height that has a name, across the plate. */
+const height = (name, left, right, y) => svg`<line class="rule dash-2" x1=${left} x2=${right} y1=${y} y2=${y} />
+  <text class="tick" x=${right} y=${y - 4} text-anchor="end">${name}</text>`;
+
 const MARKS = ["", "M-4 -4H4V4H-4Z", "M0 -5L5 4H-5Z", "M0 -6L6 0L0 6L-6 0Z"];
 
 /** A point of a line. */
 const dot = (line, x, y) =>
   line.mark ? svg`<path class="mark" d=${MARKS[line.mark]} transform=${`translate(${x.toFixed(2)} ${y.toFixed(2)})`} />` :
   svg`<circle cx=${x.toFixed(2)} cy=${y.toFixed(2)} r=${line.mark === 0 ? 4.5 : 3} />`;
+
+/** Of a line's values those at points that are marked and can be chosen. */
+const whole = ({ each = 1 }, values) => Array.from(values).filter((_, i) => i % each === 0);
 
 /** The class of a line's colour. */
 const tone = (line, k) => `line-${line.tone ?? k % 8} ${line.symbol ? `sym-${line.symbol}` : ""}`;
@@ -70,7 +78,7 @@ const column = (width, x, y, floor) => svg`<rect x=${(x - width / 2).toFixed(2)}
 const shape = (line, k, X, Y) => svg`<g class=${`line ${tone(line, k)}`}>
   ${line.bars ? Array.from(line.y, (y, i) => column(line.bars, X(line.x[i]) + (line.shift ?? 0), Y(y), HEIGHT - BOTTOM)) : ""}
   ${line.bare ? "" : svg`<path d=${path(line, X, Y)} class=${`dash-${line.dash ?? 0}`} />`}
-  ${line.dots ? Array.from(line.y, (y, i) => dot(line, X(line.x[i]) + (line.shift ?? 0), Y(y))) : ""}</g>`;
+  ${line.dots ? whole(line, line.x).map((v, i) => dot(line, X(v) + (line.shift ?? 0), Y(whole(line, line.y)[i]))) : ""}</g>`;
 
 /** A line as the legend shows it. */
 const sample = (line) => svg`${line.bare ? "" : svg`<path class=${`dash-${line.dash ?? 0}`} d="M0 6H28" />`}
@@ -108,7 +116,10 @@ const atText = (data) =>
   });
 
 /** The x values that can be chosen: those of the first line with points, or of the first. */
-const stops = (data) => (data.lines.find((line) => line.dots) ?? data.lines[0])?.x ?? [];
+function stops(data) {
+  const line = data.lines.find(({ dots }) => dots) ?? data.lines[0];
+  return line ? whole(line, line.x) : [];
+}
 
 function step(event, data) {
   const all = stops(data);
@@ -153,6 +164,7 @@ function draw(stage, data, figure) {
         ${ticks(data.y, 5).map((v) => svg`<line class="rule" x1=${LEFT} x2=${LEFT + right} y1=${Y(v)} y2=${Y(v)} />
           <text class="tick" x=${LEFT - 6} y=${Y(v) + 4} text-anchor="end">${data.y.log ? powerName(v) : roundName(v)}</text>`)}
         ${ticks(data.x, Math.max(2, Math.floor(right / 90))).map((v) => svg`<text class="tick" x=${X(v)} y=${HEIGHT - BOTTOM + 16} text-anchor="middle">${tickName(data, v, right / (data.x.ticks?.length ?? 1))}</text>`)}
+        ${(data.y.marks ?? []).map((mark) => height(mark.name, LEFT, LEFT + right, Y(mark.at)))}
         <text class="title" x=${LEFT + right / 2} y=${HEIGHT - 4} text-anchor="middle">${data.x.title}</text>
         ${data.at !== undefined ? svg`<line class="probe" x1=${X(data.at)} x2=${X(data.at)} y1=${TOP} y2=${HEIGHT - BOTTOM} />` : ""}
         ${data.lines.map((line, k) => shape(line, k, X, Y))}
