@@ -9,12 +9,15 @@ const fieldOf = (page, name) => page.lab.fields.find((field) => field.name === n
 const labelOf = (field) => words.lab.fields[field.name]?.label ?? field.name;
 const symbolClass = (field) => (field.symbol ? `sym-${field.symbol}` : "");
 
+/** The row's largest value, or where the row says so, the largest that other values leave. */
+const largest = (field, page) => field.most?.(page.state.value) ?? field.max;
+
 const range = (field, value, page, id) => html`
-  <input type="range" id=${id} min=${field.scale ? 0 : field.min} max=${field.scale ? 1000 : field.max}
+  <input type="range" id=${id} min=${field.scale ? 0 : field.min} max=${field.scale ? 1000 : largest(field, page)}
     step=${field.scale ? 1 : field.step ?? 1} .value=${String(field.scale ? scaleTo(field, value) : value)}
     aria-valuetext=${fieldText({ ...field, kind: "number" }, value)}
     @input=${(event) => page.set({ [field.name]: field.scale ? scaleFrom(field, event.target.value) : Number(event.target.value) })}>
-  <input type="number" aria-label=${labelOf(field)} min=${field.min} max=${field.max} step=${field.step ?? "any"}
+  <input type="number" aria-label=${labelOf(field)} min=${field.min} max=${largest(field, page)} step=${field.step ?? "any"}
     .value=${String(value)} @change=${(event) => page.set({ [field.name]: Number(event.target.value) })}>`;
 
 // scale: "log": the slider's way is the logarithm's
@@ -66,7 +69,6 @@ export function numberMount(host, page) {
   host.setAttribute("role", "spinbutton");
   host.setAttribute("aria-label", labelOf(field));
   host.setAttribute("aria-valuemin", field.min);
-  host.setAttribute("aria-valuemax", field.max);
   host.classList.add(...[symbolClass(field)].filter(Boolean));
   const keys = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
   host.addEventListener("keydown", (event) => {
@@ -87,5 +89,6 @@ export function numberMount(host, page) {
     const value = page.state.value[field.name];
     host.textContent = String(value);
     host.setAttribute("aria-valuenow", value);
+    host.setAttribute("aria-valuemax", largest(field, page));
   });
 }

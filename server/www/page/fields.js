@@ -4,9 +4,9 @@
 // A value outside its row is never passed on: it is moved to the nearest one allowed, and a note says so. So is what
 // settle(values) changes, where values depend on each other.
 //
-//     { name, kind, def, min, max, step, choices, symbol, fixed }
+//     { name, kind, def, min, max, step, choices, symbol, fixed, most(values) }
 //
-// integer, number    min..max by step
+// integer, number    min..max by step; most(values): where other values leave less than max, what a slider goes to
 // choice             one of choices
 // flag               "1" or "0"
 // count              an integer n, in the query as positions "0:n"
