@@ -511,52 +511,187 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
         type: { label: "Encoding" },
         d_model: { label: "Width d" },
         base: { label: "Base" },
-        layout: { label: "Order of columns", choices: { interleaved: "sin, cos, sin, cos", halves: "all sin, then all cos" } },
-        positions: { label: "Positions" },
+        layout: { label: "Order of columns", choices: { interleaved: "sin, cos, sin, cos (interleaved)", halves: "all sin, then all cos (halves)" } },
+        positions: { label: "How many positions" },
         "v.p": { label: "Position p" },
         "v.i": { label: "Pair i" },
+        "v.phase": { label: "Wave of the pair", choices: { sin: "sine", cos: "cosine" } },
+        "v.q": { label: "Another position q" },
+        "v.every": { label: "See 1 of how many positions (n)" },
       },
       figures: {
+        dials: {
+          title: "One position, told by many hands",
+          axes: { x: "cosine", y: "sine" },
+          pair: "pair", at: "position",
+          caption: "Each dial is one pair of numbers of the same position. The dashed hand is where it stood one position earlier: the hand of pair 0 has jumped, those of high pairs have hardly moved.",
+          text: "All hands are those of position {p}. The end of a hand is as far to the right as its cosine says, and as high as its sine says.",
+          still: "Dials with one hand each: at position 10 the hand of pair 0 has gone around once and more, that of the last pair still points to the right.",
+        },
+        steps: {
+          title: "The formula, from the inside out",
+          head: ["Step", "How", "Result"],
+          steps: {
+            exponent: "Exponent", divisor: "Divisor", angle: "Angle", turns: "The same in turns", sine: "Sine", cosine: "Cosine",
+            sentSine: "Sent by the service: column {column}", sentCosine: "Sent by the service: column {column}",
+          },
+          how: {
+            exponent: "2 × {i} / {d}", divisor: "{base} to the power of {exponent}", angle: "{p} / {divisor}",
+            turns: "{angle} / 6.28", sine: "sine of {angle}", cosine: "cosine of {angle}",
+            sentSine: "row {p}", sentCosine: "row {p}",
+          },
+          caption: "The first six rows are computed on this page. The last two are what the service sent for the same position and pair: the same numbers.",
+          text: "Position {p}, pair {i}: the angle is {angle}; the sine {sine} and the cosine {cosine} are the two numbers of the pair.",
+          still: "Position 10, pair 2 of 32: exponent 0.0625, divisor 1.78, angle 5.62, which is 0.895 of a turn; sine −0.613, cosine 0.790.",
+        },
         matrix: {
           title: "A row for every position",
           axes: { row: "position p", column: "column" },
           pair: "pair",
-          caption: "Each row is the vector of one position. A column is not a position: it is one wave, seen at all positions. Orange is above zero, blue below.",
-          text: "{positions} rows of {d_model} numbers, between \u22121 and 1. On the left neighbouring rows differ much; to the right they differ less and less.",
+          caption: "Each row is the vector of one position. Each column is one wave, seen at all positions. Orange is above zero, blue below.",
+          text: "{positions} rows of {d_model} numbers, all from \u22121 to 1. Fast waves make fine stripes, slow ones hardly change from row to row.",
           still: "Heat map of 64 positions and 64 columns: fast stripes on the left, slow ones on the right.",
         },
         curves: {
-          title: "One pair as two waves",
+          title: "One pair: two waves of one length",
           axes: { x: "position p", y: "value" },
           sine: "sine", cosine: "cosine",
-          caption: "The two columns of the chosen pair. The dots are the whole positions, the only ones that words have.",
-          text: "Pair {i} repeats after {length} positions.",
+          caption: "The two columns of the chosen pair, laid on their side. Words stand only on whole positions, where the marks are. The wave between them is drawn from the same formula.",
+          text: "Pair {i} repeats after {length} positions. The line has {each} points for each position.",
+          still: "Pair 2: a sine and a cosine that repeat after 11.2 positions; the cosine is a quarter of a wave ahead.",
         },
         lengths: {
           title: "How long the waves are",
-          axes: { x: "pair i", y: "positions until it repeats" },
+          axes: { x: "pair i", y: "positions until the wave repeats" },
           line: "wavelength",
-          caption: "Low pairs are fast, high pairs are slow: each is longer than the one before by the same factor.",
-          text: "From {first} positions to {last}.",
+          rulers: [{ at: 20, name: "a sentence: 20 words" }, { at: 300, name: "a page: 300" }, { at: 5000, name: "a chapter: 5,000" }, { at: 80000, name: "a book: 80,000" }],
+          caption: "Low pairs are fast, high pairs are slow. Each wave is longer than the one before by the same factor, so on this axis, where each step up is 10 times more, they lie on a straight line.",
+          text: "From {first} positions to {last}, always below {limit}. Pair {i} repeats after {length}.",
+          still: "A straight line on a logarithmic axis: from 6.28 positions of pair 0, less than a sentence, to 47,117 of pair 31, between a chapter and a book.",
+        },
+        binary: {
+          title: "A binary counter",
+          axes: { row: "position p", column: "digit" },
+          caption: "Positions 0 to 31 in binary digits, the ones first, then twos, fours, eights, sixteens. The ones flip at every step.",
+          text: "Position {p} is {digits} in binary digits, as they are usually written: the ones last.",
+          still: "Five columns of blank and orange cells: the first changes at every row, each next one half as often.",
+        },
+        smooth: {
+          title: "The same with smooth wheels",
+          axes: { row: "position p", column: "column" },
+          pair: "pair",
+          caption: "Five pairs of waves, each half as fast as the one before (d = 10, base 32). Nothing flips: everything turns.",
+          text: "Ten columns of waves. As in the counter, the first change most from row to row, and the last least.",
+          still: "Ten columns of waves beside the counter: fast on the left, slow on the right, without any jump.",
+        },
+        jumps: {
+          title: "How far is one step?",
+          axes: { x: "from position p to the next", y: "distance between the two vectors" },
+          binary: "binary counter", smooth: "smooth wheels",
+          caption: "The distance between two neighbours: the root of the sum of all squared differences. The counter jumps; the waves always make steps of the same size.",
+          text: "From {p} to {next} the counter flips {changed} of its digits: distance {binary}. The waves move by {smooth}.",
+          still: "The counter's steps are between 1 and 2.24 long; those of the waves are all 1.12.",
+        },
+        interleaved: {
+          title: "sin, cos, sin, cos",
+          axes: { row: "position p", column: "column" },
+          pair: "pair",
+          caption: "Interleaved: both waves of a pair are neighbours.",
+          text: "The chosen wave is column {column} here.",
+          still: "Interleaved: fast stripes on the left, slow columns on the right, sines and cosines in turn.",
+        },
+        halves: {
+          title: "All sin, then all cos",
+          axes: { row: "position p", column: "column" },
+          pair: "pair",
+          caption: "Halves: the two waves of a pair are d/2 columns apart.",
+          text: "The same wave is column {column} here.",
+          still: "Halves: the stripes are on the left of each half; the left half is sines, the right half cosines.",
+        },
+        products_interleaved: {
+          title: "Dot products, interleaved",
+          axes: { row: "position p", column: "position q" },
+          caption: "Each cell is the dot product of the vectors of two positions.",
+          text: "Positions {p} and {q}: {value}. The largest difference to the other picture: {most}.",
+          still: "A bright diagonal that fades to both sides.",
+        },
+        products_halves: {
+          title: "Dot products, halves",
+          axes: { row: "position p", column: "position q" },
+          caption: "The same from the other order of columns. It is the same picture.",
+          text: "Positions {p} and {q}: {value}. The largest difference to the other picture: {most}.",
+          still: "The same bright diagonal.",
+        },
+        alias: {
+          title: "A slow wave that is not there",
+          axes: { x: "position p", y: "sine of pair 0" },
+          wave: "the wave", seen: "seen at 1 of {n} positions",
+          caption: "The line without marks is the sine of pair 0, which repeats after 6.28 positions. The squares are the same wave, seen at few positions, and joined.",
+          text: "Seen at only 1 of {n} positions, the wave seems to repeat after {length} positions.",
+          still: "A fast wave, and squares on it at every sixth position: joined, they look like a slow wave of 133 positions.",
         },
       },
       predict: {
+        column: {
+          question: "What is column 5 of the matrix below?",
+          options: ["The word in place 5", "One wave at all positions: the cosine of pair 2", "The fifth number of position 0 only"],
+          answer: 1,
+          why: "Position 5 is a row. Going down a column, the position changes and the wave stays the same.",
+        },
         low: {
           question: "Which pairs change fastest from one position to the next?",
           options: ["Those with a low number i", "Those with a high number i", "All alike"],
           answer: 0,
-          why: "Pair 0 turns by one radian at each position; the last hardly moves.",
+          why: "Pair 0 turns by one radian at each position, about a sixth of a turn; the last hardly moves.",
+        },
+        layouts: {
+          question: "All columns are put into another order, the same for every position. What happens to the dot products?",
+          options: ["They change a lot", "They change a little", "They stay the same"],
+          answer: 2,
+          why: "The same products are added up, only in another order.",
         },
       },
       prose: `
-<p>A clock has a fast hand and slow ones. One glance at all of them tells the time of the whole day, although each hand alone comes back again and again. Positions are told in the same way.</p>
+<p>A clock has a fast hand and slow ones. One glance at all of them tells the time of the whole day, although each hand alone comes back to the same place again and again. Positions are told in the same way.</p>
+[[controls v.p]]
+[[figure dials]]
+<p>The vector of a position is made of such dials. Each has one hand of length 1, and gives two numbers: how high the hand's end is, the <em>sine</em> of its angle, and how far to the right, the <em>cosine</em>. Angles are measured in radians, where 6.28, or $2\\pi$, is one full turn.</p>
+<h2>The formula, step by step</h2>
 $$\\mathrm{PE}(\\class{sym-p}{p}, 2\\class{sym-i}{i}) = \\sin\\frac{\\class{sym-p}{p}}{\\class{sym-base}{10000}^{2\\class{sym-i}{i}/\\class{sym-d}{d}}}, \\qquad \\mathrm{PE}(\\class{sym-p}{p}, 2\\class{sym-i}{i}+1) = \\cos\\frac{\\class{sym-p}{p}}{\\class{sym-base}{10000}^{2\\class{sym-i}{i}/\\class{sym-d}{d}}}$$
-<p>Here $\\class{sym-p}{p}$ is the position of a word, $\\class{sym-d}{d}$ is how many numbers its vector has, now [[number d_model]], and $\\class{sym-i}{i}$ counts the pairs of columns, from 0 to $d/2-1$.</p>
-[[predict low]]
-[[controls d_model positions base layout]]
+<p>$\\mathrm{PE}$ stands for positional encoding. $\\class{sym-p}{p}$ is the position of a word, now [[number v.p]]. $\\class{sym-d}{d}$ is how many numbers its vector has, now [[number d_model]]. $\\class{sym-i}{i}$ counts the dials, that is, the <em>pairs</em> of columns: from 0 to $d/2-1$. It is now [[number v.i]]. The base, 10000, is a number that somebody chose.</p>
+<p>Read it from the inside. Divide $2\\class{sym-i}{i}$ by $\\class{sym-d}{d}$: this goes from 0 to almost 1. Raise the base to that power: from 1 to almost 10000. Divide the position by it: that is the angle. The rest is a sine and a cosine.</p>
+[[controls v.i base]]
+[[figure steps]]
+<h2>A row is a position, a column is a wave</h2>
+[[predict column]]
+<p>Put the vectors of all positions under each other, and you get the picture that everybody shows.</p>
+[[controls d_model positions layout v.phase]]
 [[figure matrix]]
+<p>Read it both ways. Along a row: one position, all its numbers. Down a column: one wave, at all positions. A column is <em>not</em> a position, and it is not $\\class{sym-i}{i}$ either: pair $\\class{sym-i}{i}$ has <em>two</em> columns, a sine and a cosine. Choose a cell, and the figures on this page follow.</p>
 [[figure curves]]
-[[figure lengths]]`,
+<h2>Low i is fast</h2>
+[[predict low]]
+[[figure lengths]]
+<p>Pair 0 repeats after 6.28 positions, whatever the width and the base. So it tells neighbours apart, but not a word from one that is 44 places further: there it is off by less than 0.02. The last pair needs 47,117 positions here. It tells the beginning of a book from its middle, but not one word from the next. Some drawings have this the wrong way round.</p>
+$$\\text{longest} = 2\\pi \\cdot \\class{sym-base}{10000}^{(\\class{sym-d}{d}-2)/\\class{sym-d}{d}}$$
+<p>You may read that the waves go up to $2\\pi \\cdot 10000$, which is 62,832. They never quite do, as the last pair is $d/2-1$ and not $d/2$: with $d = 128$ the longest has 54,410 positions, with $d = 512$ it has 60,611.</p>
+<h2>A counter with smooth wheels</h2>
+<p>You know another way to tell numbers by columns that change at different speeds: digits.</p>
+<div class="pair">[[figure binary]][[figure smooth]]</div>
+<p>From 7 to 8 four digits of the counter flip at once, from 8 to 9 only one. So two neighbours may look far apart. Waves have no such cliffs.</p>
+[[figure jumps]]
+<h2>Two orders of columns, one encoding</h2>
+<p>Some programs write sine, cosine, sine, cosine. Others write all sines first. The pictures differ so much that many a reader has taken one for a mistake.</p>
+[[predict layouts]]
+<div class="pair">[[figure interleaved]][[figure halves]][[figure products_interleaved]][[figure products_halves]]</div>
+<p>A <em>dot product</em> takes two lists, multiplies first by first, second by second and so on, and adds everything up. It is how a Transformer compares vectors, and it does not care which column comes first. The two pictures at the bottom differ by less than 10<sup>−13</sup>, which is rounding. But do not mix both orders in one model.</p>
+<h2>Waves that are not there</h2>
+<p>Look at few points of a fast wave, and you see a slow one. This is called <em>aliasing</em>.</p>
+[[controls v.every]]
+[[figure alias]]
+<p>At every position (n = 1) nothing is lost: even the fastest wave has more than six positions for each turn. At every sixth, it seems to repeat after 133 positions. Pictures that are made smaller by leaving out rows do just that, and show patterns that nobody computed. The figures here leave out nothing: where there is no room, they show a part and say so.</p>
+<h2>What is not shown</h2>
+<p>Nothing here was learned: it is a formula. Whether all rows really differ, and what the hands are good for, later labs show. And a model is free to use these numbers or not.</p>`,
     },
     rotation: {
       short: "Rotation",
