@@ -12,6 +12,7 @@ export function pageOpen(lab) {
   page.link = () => `${location.origin}${location.pathname}?${fieldsQuery(lab.fields, page.state.value)}`;
   page.probe = (text) => tell(text);
   watchAddress(page);
+  themeWatch(page);
   return page;
 }
 
@@ -60,23 +61,11 @@ const dark = typeof matchMedia === "undefined" ? null : matchMedia("(prefers-col
 
 const themeNow = () => document.documentElement.dataset.theme ?? (dark.matches ? "dark" : "light");
 
-/** The button that changes it, and the system's own changes. */
-export function themeWatch(page, button) {
-  const show = () => {
+/** What page/theme.js changes. */
+const themeWatch = (page) =>
+  document.addEventListener("themechange", () => {
     page.theme.value = themeNow();
-  };
-  button.addEventListener("click", () => {
-    const next = themeNow() === "dark" ? "light" : "dark";
-    document.documentElement.dataset.theme = next;
-    try {
-      localStorage.setItem("theme", next);
-    } catch {
-      // a browser that keeps nothing: the choice lasts as long as the page
-    }
-    show();
   });
-  dark.addEventListener("change", show);
-}
 
 // ---- What is said aloud ------------------------------------------------------------------------------------------
 

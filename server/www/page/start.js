@@ -3,7 +3,7 @@
 import { effect } from "@preact/signals-core";
 import { controlsMount, numberMount } from "./controls.js";
 import { figureMount } from "./figure.js";
-import { pageOpen, themeWatch } from "./page.js";
+import { pageOpen } from "./page.js";
 import { predictMount } from "./predict.js";
 import { symbolsWatch } from "./symbols.js";
 
@@ -11,7 +11,6 @@ const each = (selector, mount) => document.querySelectorAll(selector).forEach(mo
 
 export function start(lab) {
   const page = pageOpen(lab);
-  themeWatch(page, document.getElementById("theme"));
   const notes = document.getElementById("notes");
   effect(() => {
     notes.hidden = page.notes.value.length === 0;
