@@ -14,6 +14,9 @@ export default async function* (events) {
   let passed = 0;
   let failed = 0;
   for await (const { type, data } of events) {
+    if (/name does not match/.test(data.skip)) {
+      continue; // --test-name-pattern
+    }
     if (type === "test:pass" && data.skip !== undefined) {
       yield `skip ${data.name.replaceAll(" ", "-")} ${data.skip}\n`;
     } else if (type === "test:pass") {

@@ -199,12 +199,13 @@ for (const { name, fields } of labs) {
 
 // ---- A service that does not answer -------------------------------------------------------------------------------
 
-pageTest(site, "a service that is gone is said so, and all is well once it is back", `/labs/${labs[0].name}`, {}, async (page) => {
+const whole = ({ name, kind }) => kind === "integer" && !name.startsWith("v.");
+const lab = labs.find(({ fields }) => fields.some(whole));
+
+pageTest(site, "a service that is gone is said so, and all is well once it is back", `/labs/${lab.name}`, {}, async (page) => {
   const [name] = await figureNames(page);
-  const change = (value) => inFigure(page, name, ({ page }, value) => {
-    const field = page.lab.fields.find(({ name, kind }) => kind === "integer" && !name.startsWith("v."));
-    page.set({ [field.name]: field.min + (field.step ?? 1) * value });
-  }, value);
+  const { name: field, min, step = 1 } = lab.fields.find(whole);
+  const change = (n) => inFigure(page, name, ({ page }, changes) => page.set(changes), { [field]: min + step * n });
   await page.route("**/v1/**", (route) => route.abort());
   await change(1);
   await ready(page);

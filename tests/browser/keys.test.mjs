@@ -95,6 +95,7 @@ async function says(page, name) {
 
 /** Each key of a pair undoes the other: one that is at its end moves after the other has. */
 async function probeByKeys(page, name, pairs) {
+  assert.equal(await page.locator(`#${name} .plate`).evaluate((plate) => plate.tabIndex), 0, `${name}: Tab does not reach its probe`);
   await page.locator(`#${name} .plate`).focus();
   for (const [there, back] of pairs) {
     if (await moves(page, name, there)) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Weights and times. A busy machine makes a frame late at any time, so the best of three tries counts, and where CI is
-// set the limits of time are doubled; what was measured is printed.
+// set the limits of time are doubled; what was measured is printed. Frames are judged only while the machine is ours: a
+// page at rest has them in time, and a process that wants a core has one.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -151,6 +152,40 @@ async function drag(page, element, n, upright) {
   return gaps;
 }
 
+/** Which part of 200 ms that this process wanted it was given. */
+function share() {
+  const [began, used] = [performance.now(), process.cpuUsage()];
+  while (performance.now() - began < 200);
+  const { user, system } = process.cpuUsage(used);
+  return (user + system) / 1000 / (performance.now() - began);
+}
+
+/** Frames of a page at rest, and this process, are in time. */
+async function quiet(page) {
+  const rest = quantile(await frames(page, way([2, 2], [400, 2], 60)), 0.95);
+  return rest <= 18 && share() >= 0.9;
+}
+
+/**
+ * The least p95 of frames while run() drags, of tries before and after which the machine was quiet; undefined, and the
+ * test not tried, where it never was.
+ */
+async function framesBest(page, t, limit, run) {
+  const seen = [];
+  for (let i = 0; i < 2 * TRIES && seen.length < TRIES && !seen.some((value) => value <= limit); i++) {
+    const before = await quiet(page);
+    const value = quantile(await run(), 0.95);
+    const judged = value <= limit || (before && (await quiet(page)));
+    t.diagnostic(`95 % of frames within ${value.toFixed(1)} ms${judged ? "" : ", on a busy machine"}`);
+    seen.push(...(judged ? [value] : []));
+  }
+  if (!seen.length) {
+    t.skip("this machine is too busy to judge frames");
+    return undefined;
+  }
+  return Math.min(...seen);
+}
+
 /** What is drawn is what was asked for last. */
 async function lastShown(page, figure) {
   await ready(page);
@@ -165,11 +200,10 @@ for (const lab of large) {
     const { page, figure } = await openLarge(lab);
     const at = () => inFigure(page, figure, ({ data }) => JSON.stringify(data.at));
     const before = await at();
-    const { value, all } = await best(20 * slack, async () => quantile(await drag(page, page.locator(`#${figure} .plate`), 150, true), 0.95));
-    t.diagnostic(`${lab.name}: 95 % of frames within ${all} ms, the probe drawn by the mouse`);
+    const value = await framesBest(page, t, 20 * slack, () => drag(page, page.locator(`#${figure} .plate`), 150, true));
     await lastShown(page, figure);
     assert.notEqual(await at(), before, "the mouse drew nothing");
-    assert.ok(value <= 20 * slack, `${all} ms`);
+    assert.ok(value === undefined || value <= 20 * slack, `${value} ms`);
     await page.context().close();
   });
 
@@ -180,12 +214,12 @@ for (const lab of large) {
     const slider = fields.locator(".control").nth(place).locator("input[type=range]");
     const asked = [];
     page.on("request", (request) => asked.push(request.url()));
-    const { value, all } = await best(34 * slack, async () => quantile(await drag(page, slider, 100, false), 0.95));
+    const value = await framesBest(page, t, 34 * slack, () => drag(page, slider, 100, false));
     await lastShown(page, figure);
     const matrices = new Set(asked.filter((url) => url.includes("/v1/encode"))).size;
-    t.diagnostic(`${lab.name}: 95 % of frames within ${all} ms, with ${matrices} matrices from the service`);
+    t.diagnostic(`${lab.name}: ${matrices} matrices from the service`);
     assert.ok(matrices >= 10, `only ${matrices} matrices were asked for`);
-    assert.ok(value <= 34 * slack, `${all} ms`);
+    assert.ok(value === undefined || value <= 34 * slack, `${value} ms`);
     await page.context().close();
   });
 
