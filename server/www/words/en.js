@@ -820,5 +820,136 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) \\cdot \\mathrm{PE}(\\class{sym-p}{p}+\\class{
 <h2>What is not shown</h2>
 <p>That one table exists does not say that training finds it. And the input of a model is word <em>plus</em> place, so a real head sees both at once.</p>`,
     },
+    head: {
+      short: "Build a head",
+      title: "Build a head",
+      lead: "A head that looks three words back, built from the rotation and not trained at all.",
+      fields: {
+        type: { label: "Encoding", choices: { sinusoidal: "waves (sinusoidal)" } },
+        d_model: { label: "Numbers per place (d)" },
+        "goal.attend": { label: "Look this far (k: −3 is three back)" },
+        positions: { label: "Places" },
+        causal: { label: "A place sees only itself and those before it (causal)" },
+        return: { label: "Returned" },
+        "v.row": { label: "Place that looks (p)" },
+        "v.column": { label: "Place that is looked at" },
+      },
+      figures: {
+        weights: {
+          title: "Who looks where",
+          axes: { row: "place that looks", column: "place that is looked at" },
+          caption: "A line beside the diagonal: each place gives nearly all its weight to one other place, and that one is as far back as the head was told. The first rows are different. Look at them.",
+          text: "Place {p} gives most to place {to}: {most}.",
+          still: "A matrix of 24 rows and columns, empty but for a line three below the diagonal, and a short piece in the first column.",
+        },
+        mass: {
+          title: "How much lies on the wanted place?",
+          axes: { x: "place that looks", y: "weight on the wanted place" },
+          waves: "waves", none: "no encoding",
+          caption: "1 is all of its weight. Places that have nobody so far back are left out.",
+          text: "Waves: {mean} on average of {places} places, and never below {least}. With no encoding: {none} on average, in {tries} heads that the service tried.",
+          still: "With waves every place gives 0.999 or more to the wanted one. Without an encoding the weight falls from a quarter to a twenty-fourth.",
+        },
+        w_q: {
+          title: "The table of queries",
+          axes: { row: "number of the place", column: "number of the query" },
+          sine: "sin", cosine: "cos",
+          caption: "To get a number of the query, take its column, multiply each entry with the number of the place that its row names, and add. You know these blocks: it is the rotation of the lab before, laid on its side, and each entry multiplied by one and the same number, the gain.",
+          text: "The gain is {gain}. The first column begins with {a} and {b} times the gain: cos and sin of {k}.",
+          still: "A table of 64 rows and columns, empty but for blocks along the diagonal.",
+        },
+        w_k: {
+          title: "The table of keys",
+          axes: { row: "number of the place", column: "number of the key" },
+          sine: "sin", cosine: "cos",
+          caption: "Ones along the diagonal, zeros elsewhere: the key of a place is its vector as it is.",
+          text: "{ones} ones.",
+          still: "A table of 64 rows and columns: ones along the diagonal.",
+        },
+        first: {
+          title: "Another head: always the first word",
+          axes: { row: "place that looks", column: "place that is looked at" },
+          caption: "The query is nearly the same at every place: the vector of place 0, times the gain. The constant 1 that it is made from is the cosine of the slowest hand, which hardly moves.",
+          text: "Place {p} gives most to place {to}: {most}. No place gives less than {least} to the first.",
+          still: "A matrix of 24 rows and columns, empty but for its first column.",
+        },
+        none: {
+          title: "The same wish without an encoding",
+          axes: { row: "place that looks", column: "place that is looked at" },
+          caption: "Each row is spread evenly over all that it sees, whatever the head. Switch the mask off above, and all rows are the same.",
+          text: "Place {p} sees {n} places and gives {each} to each of them. The largest difference among them is {apart}.",
+          still: "A matrix of 24 rows and columns: each row is pale and even, and the paler the more places it sees.",
+        },
+        random: {
+          title: "Random vectors: learned by heart",
+          axes: { x: "place that looks", y: "weight on the wanted place" },
+          waves: "waves", known: "random, places it was made for", fresh: "random, places after them",
+          caption: "The head for random vectors has, in place of the rotation, the table that is best for the first places. The page works out its scores and weights from that table and from the vectors, which the service sent, with the gain chosen by the same rule.",
+          text: "On average, waves {waves}; random vectors {known} at places the table was made for, and {fresh} after them.",
+          still: "With waves the weight is near 1 at all 48 places. With random vectors it is near 1 up to place 23, and near 0 after it.",
+        },
+      },
+      predict: {
+        none: {
+          question: "All words are alike and nothing tells their places. How much can a head give to the word three back?",
+          options: ["Nearly all, if its tables are good", "As much as to every other word it sees", "Nothing at all"],
+          answer: 1,
+          why: "Equal lists of numbers give equal scores, in any head. Equal scores give equal weights.",
+        },
+        edge: {
+          question: "What will the head do at place 1, which has nobody three back?",
+          options: ["Give no weight to anything", "Look at place 0, the nearest there is", "Spread evenly"],
+          answer: 1,
+          why: "Its weights must add up to 1, so they go to where the score is highest among what it sees.",
+        },
+        random: {
+          question: "A table is made to fit 24 random vectors. Does it look three back at places 24 to 47, too?",
+          options: ["Yes, as well as before", "No, it only knows the places it was made for", "About half as well"],
+          answer: 1,
+          why: "It learned a list of pairs by heart. There was no rule to learn.",
+        },
+      },
+      prose: `
+<p>In the last lab “three words back” became one table of numbers. Here it goes to work. We build a <em>head</em>, the part of attention that decides who looks at whom. Nothing is trained. We write its numbers down.</p>
+<h2>What a head does</h2>
+<p>Each place asks a question, its <em>query</em>, and holds out a label, its <em>key</em>. Both are lists of numbers, made from the place's vector $\\mathrm{PE}$ by a table each: multiply and add.</p>
+$$q_{\\class{sym-p}{p}} = \\mathrm{PE}(\\class{sym-p}{p}) \\, W_q, \\qquad k_j = \\mathrm{PE}(j) \\, W_k$$
+<p>The score of place $\\class{sym-p}{p}$ looking at place $j$ is $q_{\\class{sym-p}{p}} \\cdot k_j$: multiply number by number, and add up. Softmax turns the scores of a row into weights that add up to 1: the higher a score, the more weight.</p>
+<h2>Three words back</h2>
+<p>We want a query that fits one key best: that of the place three back. So let the key be the place's vector as it is. And let the query be the place's own vector, with every hand turned back by three places: $q_{\\class{sym-p}{p}} = g \\, M_{-3} \\, \\mathrm{PE}(\\class{sym-p}{p})$. The number $g$ only makes it longer. Then query and key point the same way exactly where they should.</p>
+[[predict edge]]
+[[controls goal.attend d_model positions causal]]
+[[figure weights]]
+<p>Now the head looks [[number goal.attend]] places from itself. Change it: the line moves. Nothing else does.</p>
+<p>At the edge: places 0, 1 and 2 have nobody three back. They cannot look at nothing, as weights add up to 1. As the page opens, each gives more than 0.99 to place 0, the nearest there is to what was asked for. A head in a trained model has the same trouble at the start of a text.</p>
+[[figure mass]]
+<h2>The two tables</h2>
+[[figure w_q]]
+[[figure w_k]]
+<p>$g$ is the <em>gain</em>: with $g = 1$ the wanted place would win by a little only, and softmax would still give much to its neighbours. The service picks $g$ so that all the others together get less than a hundredth. As the page opens, it is 57.5.</p>
+<p>Why does one table serve all places? Because the score, worked out, is</p>
+$$q_{\\class{sym-p}{p}} \\cdot k_j = g \\sum_i \\cos\\big(w_i \\, (\\class{sym-p}{p} + \\class{sym-k}{k} - j)\\big)$$
+<p>Here $\\class{sym-k}{k}$ is −3, and $w_i$ is how far hand $i$ turns from one place to the next. Only the distance of $\\class{sym-p}{p}$ and $j$ is left. The sum is largest where the bracket is 0. That is the place three back.</p>
+<h2>Another wish: the first word</h2>
+[[figure first]]
+<h2>With nothing to tell places</h2>
+[[predict none]]
+[[figure none]]
+<p>No training can mend this. The numbers that go in are equal, so what comes out is equal. The service tried 100 heads with random tables. The best of them did no better than these rows.</p>
+<h2>With random vectors</h2>
+[[predict random]]
+[[figure random]]
+<p>With 64 numbers per place a table can fit 24 random vectors: at the places it was made for, it works as well as with waves. At the next 24 places it is lost. The table for waves was made for no place at all, and works at all of them. That is what the rotation is good for: what is true of a distance needs to be learned only once.</p>
+<h2>What is not shown</h2>
+<p>This head sees places alone. In a model the words are in the same numbers, and training has to find such a table, or something that does as well. A model may also do quite other things with its places.</p>
+<h2>The whole course</h2>
+<ul>
+<li>Attention compares every word with every other, and <a href="/labs/attention">adds up</a> what it finds. No place is in that arithmetic, so <a href="/labs/order">order is lost</a>.</li>
+<li>Each place gets a vector of its own. Plain numbers, fractions and binary digits <a href="/labs/naive">each fail</a> at something. <a href="/labs/waves">Waves</a> do not: a <em>column</em> is one wave, seen at all places. It is not a place.</li>
+<li>$i$ counts the <em>pairs</em> of columns. Each pair, a sine and a cosine, is one hand of a clock: low $i$ is fast, high $i$ is slow. All hands together <a href="/labs/fingerprints">tell the place</a>.</li>
+<li>Word and place are simply <a href="/labs/sum">added</a>. In many numbers there is room for both, and the word can still be found.</li>
+<li>A step is a <a href="/labs/rotation">rotation</a>, the same at every place. So “three words back” is one table. And one table is a thing that a Transformer can learn.</li>
+</ul>`,
+    },
   },
 };
