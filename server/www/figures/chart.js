@@ -1,14 +1,14 @@
 // Lines and points over one axis, in SVG: marks can be found, styled and highlighted like any other text.
 //
-//     data { x: {title, min, max, log, ticks, tick(x)}, y: {title, min, max, log, marks: [{at, name}]}, at, xName(x),
-//            lines: [{name, symbol, tone, x, y, dots, each, bars, dash, bare, mark, shift}] }
+//     data { x: {title, min, max, log, ticks, tick(x)}, y: {title, min, max, log, marks: [{at, name}]},
+//            at, stops, xName(x), lines: [{name, symbol, tone, x, y, dots, each, bars, dash, bare, mark, shift}] }
 //
 // lines: at most eight; `dots` marks each point, `bars` draws a column of so many pixels up to it, `bare` leaves out the
 // line itself; with `each: n` only every n-th point is marked and can be chosen, the others are the way there; `tone`
 // 0..7 is another colour than that of its place among the lines; `dash` 1..3 and `mark` 0..3 (circle, square, triangle,
 // diamond) tell lines apart without colour, and `shift` moves points so many pixels aside; marks: heights that have
-// names; at: the x that is chosen; ticks: the x that are named, where not round numbers are; tick(x): a name shorter
-// than xName's, for them. What lies outside an axis is drawn at its end.
+// names; at: the x that is chosen; stops: those that can be, where not points are; ticks: the x that are named, where
+// not round numbers are; tick(x): a name shorter than xName's, for them. What lies outside an axis is drawn at its end.
 
 import { html, render, svg } from "lit-html";
 import { say, shown, words } from "../page/words.js";
@@ -115,8 +115,11 @@ const atText = (data) =>
     values: data.lines.map((line) => `${line.name} ${shown(line.y[nearest(line, data.at)])}`).join("; "),
   });
 
-/** The x values that can be chosen: those of the first line with points, or of the first. */
+/** The x values that can be chosen: those named, or those of the first line with points, or of the first. */
 function stops(data) {
+  if (data.stops) {
+    return data.stops;
+  }
   const line = data.lines.find(({ dots }) => dots) ?? data.lines[0];
   return line ? whole(line, line.x) : [];
 }

@@ -1,9 +1,9 @@
 // Lab 2: three first ideas of how to number positions, what is good in each, and where it fails.
 
 import { say, shown } from "../page/words.js";
-import { count, distance, size, vector } from "./vectors.js";
+import { FORMS, naive, numberingLines } from "./numberings.js";
+import { count, distance, rows, size, vector } from "./vectors.js";
 
-const FORMS = ["integer", "normalized", "binary"];
 const LONGER = 4; // times the length, for what lies beyond it
 
 /** How many binary digits the positions 0..n-1 take. */
@@ -22,9 +22,6 @@ function settle(s) {
 // ---- Calls -------------------------------------------------------------------------------------------------------
 
 const encode = (query) => ({ op: "encode", query });
-
-const naive = (s, form, n = s.positions, more) =>
-  encode({ type: "naive", form, d_model: s.d_model, positions: `0:${n}`, ...more });
 
 const waves = (s, n = s.positions) => encode({ type: "sinusoidal", d_model: s.d_model, positions: `0:${n}` });
 
@@ -73,12 +70,6 @@ const digitFacts = ({ values }, s) =>
   ({ c: 2 ** s["v.c"], length: 2 ** (s["v.c"] + 1), p: s["v.p"], value: values[s["v.p"] * s.d_model + s["v.c"]] });
 
 const choose = ({ row, column }) => ({ "v.p": row, "v.c": column });
-
-const rows = (tensor) => count(tensor.shape[0]).map((p) => vector(tensor, p, tensor.shape[1]));
-
-/** One line for each form and for waves, told apart by colour, dash and mark everywhere alike. */
-const lines = (names, series) =>
-  series.map((y, k) => ({ name: names[k], x: count(y.length), y, dash: (k + 1) % 4, mark: k }));
 
 const stepsOf = (vectors) => vectors.slice(1).map((v, p) => distance(vectors[p], v));
 
@@ -162,7 +153,7 @@ export const lab = {
         return {
           x: { title: say(words.axes.x, { last: s.positions - 1 }), min: 0, max: LONGER * s.positions - 1 },
           y: { title: words.axes.y, min: 0, max: 100 },
-          lines: lines(words.forms, shares),
+          lines: numberingLines(words.forms, shares),
           at: s["v.p"], own,
         };
       },
@@ -198,7 +189,7 @@ export const lab = {
         return {
           x: { title: words.axes.x, min: 0, max: s.positions - 2 },
           y: { title: words.axes.y, min: 0, max: Math.ceil(Math.max(...steps.flat())) },
-          lines: lines(words.forms, steps).map((line) => ({ ...line, dots: true })),
+          lines: numberingLines(words.forms, steps).map((line) => ({ ...line, dots: true })),
           at: Math.min(s["v.p"], s.positions - 2),
           xName: (p) => `${p} \u2192 ${p + 1}`,
         };

@@ -5,6 +5,9 @@ export const count = (n) => Array.from({ length: n }, (_, i) => i);
 /** Row i of a tensor whose last axis is `width` long. */
 export const vector = ({ data }, i, width) => Array.from(data.slice(i * width, (i + 1) * width));
 
+/** All rows of a tensor [n, width]. */
+export const rows = (tensor) => count(tensor.shape[0]).map((i) => vector(tensor, i, tensor.shape[1]));
+
 export const add = (a, b) => a.map((v, i) => v + b[i]);
 export const minus = (a, b) => a.map((v, i) => v - b[i]);
 export const times = (a, k) => a.map((v) => k * v);
