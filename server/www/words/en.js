@@ -693,6 +693,131 @@ $$\\text{longest} = 2\\pi \\cdot \\class{sym-base}{10000}^{(\\class{sym-d}{d}-2)
 <h2>What is not shown</h2>
 <p>Nothing here was learned: it is a formula. Whether all rows really differ, and what the hands are good for, later labs show. And a model is free to use these numbers or not.</p>`,
     },
+    fingerprints: {
+      short: "Fingerprints",
+      title: "Fingerprints",
+      lead: "No two positions have the same vector. How near do they come, and what happens when computers round?",
+      fields: {
+        type: { label: "Encoding" },
+        d_model: { label: "Columns d" },
+        base: { label: "Base" },
+        layout: { label: "Order of columns", choices: { interleaved: "sin, cos, sin, cos", halves: "all sin, then all cos" } },
+        positions: { label: "Positions" },
+        "v.p": { label: "Position p" },
+        "v.q": { label: "Position q" },
+        "v.c": { label: "Column" },
+        "v.width": { label: "Columns in the hunt" },
+        "v.k": { label: "Position k" },
+        "v.n": { label: "Positions counted" },
+        "v.far": { label: "Far position" },
+      },
+      figures: {
+        prints: {
+          title: "The fingerprints of positions",
+          axes: { row: "position p", column: "column" },
+          caption: "Each row is the vector of one position. Look for two equal rows. Slow columns on the right make neighbours alike, fast ones on the left tell them apart.",
+          text: "All numbers lie between {least} and {most}. The vector of position {p} has size {size}.",
+          still: "64 rows of 16 numbers between \u22121 and 1: fast stripes on the left, slow ones on the right, and no two rows alike.",
+        },
+        norms: {
+          title: "The size of a position’s vector",
+          axes: { x: "position p", y: "size (each line is ten times more; 0 lies on the lowest)" },
+          forms: numberings,
+          caption: "Waves have one size at all positions. A count and p/N begin with 0 and grow. Binary digits go up and down.",
+          text: "With waves all sizes lie between {least} and {most}.",
+          still: "The size of waves is 2.83 at all positions; that of a count goes from 0 to 252.",
+        },
+        distances: {
+          title: "Distances of all fingerprints",
+          axes: { row: "position p", column: "position q" },
+          caption: "One cell for each two positions: pale is near. Only the diagonal, where a position meets itself, is empty.",
+          text: "Positions {p} and {q} are {at} apart. The nearest two of all are {a} and {b}, at {least}.",
+          still: "An empty diagonal, and stripes beside it that never become as pale.",
+        },
+        hunt: {
+          title: "Who is the double of position 0?",
+          axes: { x: "position k", y: "distance to position 0 (each line is 100 times more)" },
+          distance: "distance", record: "nearer than all before",
+          caption: "Each time the line dips, a position looks nearly like position 0. Diamonds: nearer than all before. Choose more columns, and the dips go.",
+          text: "With {d} columns the nearest to position 0 is position {nearest}, at {least}. Position {k} is {at} away; the first hand has made {turns} turns there.",
+          still: "With 2 columns there are ever deeper dips at 6, 19, 25, 44, 333 and 710. At 710 the distance is 0.00006.",
+        },
+        doubles: {
+          title: "The nearest two of 2048 positions",
+          head: ["columns", "positions apart", "distance", "distance of neighbours", "Are neighbours the nearest?"],
+          neighbour: "the neighbour", stranger: "a stranger is nearer",
+          caption: "Measured over all pairs. Press a number of columns to hunt there. Columns come in pairs, each with its own speed.",
+          text: "Neighbours are the nearest with {n} of these {all} widths.",
+          still: "With 2 columns the nearest two are 710 positions apart, at 0.00006; with 4, 1885 positions at 0.044; with 8, 63 positions at 0.645; from 16 on they are neighbours.",
+        },
+        different: {
+          title: "How many fingerprints are left?",
+          axes: { x: "number of positions", y: "different vectors" },
+          caption: "The straight line is float32: each position has a vector of its own. The others bend where their digits run out. These vectors have two columns; more would not help, as the position is rounded first.",
+          text: "Of {n} positions {float32} are told apart with float32, {float16} with float16 and {bfloat16} with bfloat16.",
+          still: "Of 4096 positions all are told apart with float32, 3073 with float16, and 769 with bfloat16.",
+        },
+        errors: {
+          title: "Rounded, and how far off",
+          axes: { x: "position", y: "distance from the exact vector (each line is 100 times more)" },
+          step: "one step",
+          caption: "The same vectors computed with few digits, against the exact ones. On the line “one step” an error makes a position look like its neighbour. Only odd positions are drawn. float16 has no number above 65504, so its line ends.",
+          text: "At position {last} float32 is {error} off.",
+          still: "float32 errors grow with the position, from less than 0.0000001 to about 0.013 at a million. bfloat16 is a whole step off after 256, and float16 after 2048.",
+        },
+      },
+      predict: {
+        size: {
+          question: "Which position has the largest vector?",
+          options: ["The first one", "The last one", "All are equally large"],
+          answer: 2,
+          why: "Each pair of columns adds exactly 1 to the square of the size, at every position.",
+        },
+        double: {
+          question: "One pair of columns is one hand of a clock. Can two positions have exactly the same vector?",
+          options: ["Yes, after some whole turns", "No, but nearly", "No, and never nearly"],
+          answer: 1,
+          why: "A whole number of steps is never exactly a whole number of turns. But 710 steps are very nearly 113 turns.",
+        },
+        sixteen: {
+          question: "4096 positions, each first rounded to bfloat16. How many different vectors are left?",
+          options: ["4096", "3073", "769"],
+          answer: 2,
+          why: "bfloat16 knows all whole numbers up to 256, then every second one, then every fourth, and so on.",
+        },
+      },
+      prose: `
+<p>A fingerprint is worth something because no other finger has it. We want the same of a position: a vector that no other position has, made of numbers that never grow. Waves promise both. Do they keep it?</p>
+<h2>A row is a fingerprint</h2>
+[[controls d_model positions base layout]]
+[[figure prints]]
+<p>A wave swings between −1 and 1 for ever. So all numbers are <em>bounded</em>, at position 10 as at position ten million. What of the whole vector? Its <em>size</em> is the root of the sum of all squares.</p>
+[[predict size]]
+$$|\\mathrm{PE}(\\class{sym-p}{p})|^2 = \\left(\\sin^2 + \\cos^2\\right) + \\left(\\sin^2 + \\cos^2\\right) + \\dots = \\frac{\\class{sym-d}{d}}{2}$$
+<p>Sine and cosine of one angle always belong together: their squares add up to 1. There are $\\class{sym-d}{d}/2$ pairs, now with $\\class{sym-d}{d}$ = [[number d_model]]. So the size is $\\sqrt{\\class{sym-d}{d}/2}$, and $\\class{sym-p}{p}$ has gone from the formula. Every word of a text, first or last, is moved equally far.</p>
+[[figure norms]]
+<h2>How far apart are two of them?</h2>
+<p>The distance of two vectors is the size of their difference. It is 0 only if they are equal.</p>
+[[figure distances]]
+<p>With 16 columns and 64 positions, no distance is smaller than that of neighbours, 1.01. “Unique” is not enough to say. What matters is how near the nearest other one comes.</p>
+<h2>The hunt for a double</h2>
+<p>Make it hard for the waves. With two columns there is a single pair: one hand of a clock, which turns by 1 radian at each position. A whole turn takes $2\\pi$ = 6.283… radians.</p>
+[[predict double]]
+[[controls v.width v.k]]
+[[figure hunt]]
+<p>Position 6 is not yet a whole turn, and position 44 is 7 turns and a little. At position 710 the hand has made 113 turns, almost to the hair: the distance to position 0 is 0.0000603. The reason is more than 1500 years old. The Chinese astronomer Zu Chongzhi found that $\\pi$ is nearly 355/113. So 355 steps are nearly 113 half turns, and 710 are nearly 113 whole ones. But only nearly: no fraction of whole numbers is exactly $\\pi$. In exact numbers two positions never agree, with any width.</p>
+[[figure doubles]]
+<p>A second, slower hand tells 0 from 710 at once. To be a double, a position must now deceive both hands. With four columns the best is 1885 positions away, at a distance of 0.044. With eight it is 63 away, at 0.645. From 16 columns on, no stranger among 2048 positions is nearer than the neighbour. Models have hundreds of columns.</p>
+<h2>When computers round</h2>
+<p>So far each number was exact but for its last digit. Computers that train models like short numbers. float32 keeps 24 binary digits, float16 keeps 11, and bfloat16 only 8. With 8 binary digits one can write 256, and then 258, but not 257. If a program keeps the <em>position</em> in such a number, it is too late for any wave.</p>
+[[predict sixteen]]
+[[figure different]]
+<p>256 and 257 then have the same fingerprint, because they are the same position. This has happened in real programs. Many now compute angles in float32, whatever the rest is computed in.</p>
+[[figure errors]]
+<p>And float32? Its positions are right, up to 16 million. But the speed of each wave is rounded, too, and a small error of speed grows with the way. With 16 columns the error at a million is about 0.013: a hundredth of a step. This service computes as if with all digits, and rounds once, at the end. The errors are measured against that.</p>
+<h2>What is not shown</h2>
+<p>Being different is not yet being <em>found</em>: a model has to learn to read these vectors, and nothing is trained here. Nor is the rounding shown that comes later, when position and word are added in 16 bits.</p>`,
+    },
     rotation: {
       short: "Rotation",
       title: "Rotation",
