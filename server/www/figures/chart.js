@@ -92,7 +92,8 @@ const roundName = (v) => {
 
 /** The name of an x, cut to the room that each has. */
 const tickName = (data, v, room) => {
-  const name = (data.x.tick ?? data.xName)?.(v) ?? roundName(v);
+  const plain = data.x.log && !data.x.ticks ? powerName : roundName;
+  const name = (data.x.tick ?? data.xName ?? plain)(v);
   const fits = Math.max(2, Math.floor(room / 6.5));
   return name.length > fits && data.x.ticks ? `${name.slice(0, fits - 1)}\u2026` : name;
 };

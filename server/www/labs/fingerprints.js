@@ -49,12 +49,12 @@ const manyCalls = (s) =>
 
 // ---- What is computed --------------------------------------------------------------------------------------------
 
-/** Of all pairs of vectors the two that are nearest: { a, b, least }. */
-function nearestPair(vectors) {
-  let best = { a: 0, b: 1, least: Infinity };
-  for (const b of vectors.keys()) {
-    for (let a = 0; a < b; a++) {
-      const least = distance(vectors[a], vectors[b]);
+/** Of the distances [n, n] of all pairs the two that are nearest: { a, b, least }. */
+function nearestPair(values, n) {
+  let best = { least: Infinity };
+  for (let a = 0; a < n; a++) {
+    for (let b = a + 1; b < n; b++) {
+      const least = values[a * n + b];
       best = least < best.least * (1 - 1e-6) ? { a, b, least } : best;
     }
   }
@@ -153,8 +153,8 @@ export const lab = {
           symbols: { row: "p", column: "q" },
         };
       },
-      facts: ({ values }, s, [tensor]) => ({
-        ...nearestPair(rows(tensor)), p: s["v.p"], q: s["v.q"], at: values[s["v.p"] * s.positions + s["v.q"]],
+      facts: ({ values }, s) => ({
+        ...nearestPair(values, s.positions), p: s["v.p"], q: s["v.q"], at: values[s["v.p"] * s.positions + s["v.q"]],
       }),
       probe: ({ row, column }) => ({ "v.p": row, "v.q": column }),
     },
@@ -199,7 +199,7 @@ export const lab = {
       data: (replies, s, words) => {
         const x = count(MANY / PART).map((i) => (i + 1) * PART);
         return {
-          x: { title: words.axes.x, min: 0, max: MANY },
+          x: { title: words.axes.x, min: 0, max: MANY, ticks: [0, 1024, 2048, 3072, MANY] },
           y: { title: words.axes.y, min: 0, max: MANY },
           lines: replies.map((tensor, k) => ({ name: DIGITS[k].name, x, y: different(rows(tensor)), dash: k })),
           at: s["v.n"],

@@ -364,7 +364,7 @@ $$s(x_{\\class{sym-i}{i}} + p_{\\class{sym-i}{i}}, \\; x_{\\class{sym-j}{j}} + p
           title: "The chosen idea",
           axes: { row: "position p", column: "column" },
           digit: "digit worth",
-          caption: "One row for each position: the list that is added to the word there. Choose the idea above. A count goes up to 15, so its colours reach that far; those of the others reach to 1.",
+          caption: "One row for each position: the list that is added to the word there. Choose the idea above. Colours of a count reach as far as it counts; those of the others reach to 1.",
           text: "Position {p}: {row}.",
           still: "A matrix of 16 rows and 4 columns: each row holds its position, from 0 to 15, four times. Low rows are pale, high ones dark.",
         },
