@@ -36,6 +36,11 @@ export const source = (path) =>
     }
   });
 
+/** { NAME: what labs/NAME.claims.js exports, or nothing }; read before any test begins, as a file ends with its last. */
+export const claimsFiles = Object.fromEntries(
+  await Promise.all(labs.map(async ({ name }) => [name, (await source(`labs/${name}.claims.js`)) ?? {}])),
+);
+
 // ---- Daemon and browser ------------------------------------------------------------------------------------------
 
 /** { port, stop } of a daemon on a free port, which its log tells. */

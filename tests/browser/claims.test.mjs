@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { daemonStart, labs, source, words } from "./_page.mjs";
+import { claimsFiles, daemonStart, labs, source, words } from "./_page.mjs";
 import { npyNumbers } from "./_reference.mjs";
 
 const { callFormat, callRequest, callTarget } = await source("page/service.js");
@@ -54,9 +54,9 @@ async function check({ says, calls, value, is }, said) {
 }
 
 for (const { name } of labs) {
-  const file = await source(`labs/${name}.claims.js`);
-  test(`${name}: has claims`, () => assert.ok(file?.claims?.length > 0, `labs/${name}.claims.js has none`));
-  for (const [i, claim] of (file?.claims ?? []).entries()) {
+  const file = claimsFiles[name];
+  test(`${name}: has claims`, () => assert.ok(file.claims?.length > 0, `labs/${name}.claims.js has none`));
+  for (const [i, claim] of (file.claims ?? []).entries()) {
     test(`${name}: claim ${i + 1}: ${claim.says?.slice(0, 80)}`, () => check(claim, texts(words.labs[name])));
   }
 }

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { figureNames, inFigure, labs, pageTest, siteOpen, source, words } from "./_page.mjs";
+import { claimsFiles, figureNames, inFigure, labs, pageTest, siteOpen, words } from "./_page.mjs";
 import { npyNumbers } from "./_reference.mjs";
 
 const site = await siteOpen();
@@ -145,9 +145,9 @@ async function saidInWords(page, name) {
 }
 
 for (const { name: lab } of labs) {
-  const file = await source(`labs/${lab}.claims.js`);
+  const file = claimsFiles[lab];
   pageTest(site, `${lab}: the figures are those that its claims file lists`, `/labs/${lab}`, {}, async (page) => {
-    assert.deepEqual(await figureNames(page), file?.figures);
+    assert.deepEqual(await figureNames(page), file.figures);
     assert.deepEqual(Object.keys(words.labs[lab].figures).sort(), [...file.figures].sort());
   });
   pageTest(site, `${lab}: every figure has axes, words and calls`, `/labs/${lab}`, {}, async (page) => {
