@@ -25,6 +25,8 @@ const none = (more) => {
 };
 const turn = { op: "shift", query: { type: "sinusoidal", d_model: 64, distance: -3, return: "matrix" } };
 
+const alike = { op: "similarity", query: { type: "sinusoidal", d_model: 64, positions: "0:24", return: "by_offset" } };
+
 // ---- What is computed --------------------------------------------------------------------------------------------
 
 const N = 24;
@@ -76,6 +78,8 @@ export const claims = [
     [turned, ["<", 1e-6]]),
   ...rows("Ones along the diagonal, zeros elsewhere", [head({ return: "w_k" })], [identity, ["==", 0]]),
   ...rows("all the others together get less than a hundredth", [head()], [([w]) => 1 - back(3)([w]), ["<", 0.01]]),
+  ...rows("would still give much to its neighbours", [alike],
+    [([{ data }]) => Math.exp((data[24] - data[23]) / 8), [">", 0.5]]),
   ...rows("As the page opens, it is 57.5", [asJson(head())], [([{ mass }]) => mass.gain, { near: 57.5, within: 0.05 }]),
   ...rows("empty but for its first column", [first()], [least(count(N), () => 0), [">", 0.99]]),
   ...rows("Each row is spread evenly over all that it sees, whatever the head", [none()], [uneven, ["==", 0]]),

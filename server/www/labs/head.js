@@ -85,6 +85,7 @@ const mean = (list) => list.reduce((sum, v) => sum + v, 0) / list.length;
 
 const matrix = ({ shape: [rows, columns], data }, s, domain = 1) => ({
   rows, columns, values: data, domain, at: { row: s["v.row"], column: s["v.column"] },
+  symbols: { row: "p" },
 });
 
 const choose = ({ row, column }) => ({ "v.row": row, "v.column": column });
@@ -114,8 +115,8 @@ function table(reply, s, words, cell) {
   return { ...matrix(reply, s, domain), at: undefined, rowName: name, columnName: name, cell };
 }
 
-const axes = (n, words) => ({
-  x: { title: words.axes.x, min: 0, max: n - 1 }, y: { title: words.axes.y, min: 0, max: 1 },
+const axes = (n, words, ticks) => ({
+  x: { title: words.axes.x, min: 0, max: n - 1, ticks }, y: { title: words.axes.y, min: 0, max: 1 },
 });
 
 export const lab = {
@@ -190,7 +191,7 @@ export const lab = {
         const split = all.indexOf(s.positions);
         const mass = randomMass(m, vectors, s);
         return {
-          ...axes(2 * s.positions, words),
+          ...axes(2 * s.positions, words, [0, s.positions, 2 * s.positions - 1]),
           lines: [
             { name: words.waves, x: all, y: massOf(w, s), dots: true, mark: 1 },
             { name: words.known, x: all.slice(0, split), y: mass.slice(0, split), dots: true, mark: 2, dash: 1 },

@@ -988,7 +988,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) \\cdot \\mathrm{PE}(\\class{sym-p}{p}+\\class{
           axes: { row: "number of the place", column: "number of the key" },
           sine: "sin", cosine: "cos",
           caption: "Ones along the diagonal, zeros elsewhere: the key of a place is its vector as it is.",
-          text: "{ones} ones.",
+          text: "{ones} entries are 1, all others 0.",
           still: "A table of 64 rows and columns: ones along the diagonal.",
         },
         first: {
@@ -1039,8 +1039,9 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) \\cdot \\mathrm{PE}(\\class{sym-p}{p}+\\class{
 <h2>What a head does</h2>
 <p>Each place asks a question, its <em>query</em>, and holds out a label, its <em>key</em>. Both are lists of numbers, made from the place's vector $\\mathrm{PE}$ by a table each: multiply and add.</p>
 $$q_{\\class{sym-p}{p}} = \\mathrm{PE}(\\class{sym-p}{p}) \\, W_q, \\qquad k_j = \\mathrm{PE}(j) \\, W_k$$
-<p>The score of place $\\class{sym-p}{p}$ looking at place $j$ is $q_{\\class{sym-p}{p}} \\cdot k_j$: multiply number by number, and add up. Softmax turns the scores of a row into weights that add up to 1: the higher a score, the more weight.</p>
+<p>The score of place $\\class{sym-p}{p}$ looking at place $j$ is $q_{\\class{sym-p}{p}} \\cdot k_j$: multiply number by number, add up, and divide by $\\sqrt{\\class{sym-d}{d}}$, as attention always does. Softmax turns the scores of a row into weights that add up to 1: the higher a score, the more weight.</p>
 <h2>Three words back</h2>
+<p>In “the dog we saw ran”, who ran? The dog, three words before “ran”. A head that looks three back finds it.</p>
 <p>We want a query that fits one key best: that of the place three back. So let the key be the place's vector as it is. And let the query be the place's own vector, with every hand turned back by three places: $q_{\\class{sym-p}{p}} = g \\, M_{-3} \\, \\mathrm{PE}(\\class{sym-p}{p})$. The number $g$ only makes it longer. Then query and key point the same way exactly where they should.</p>
 [[predict edge]]
 [[controls goal.attend d_model positions causal]]
