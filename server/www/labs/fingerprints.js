@@ -1,5 +1,6 @@
 // Lab 5: every position has a vector of its own, how near others come, and what few digits make of that.
 
+import { say } from "../page/words.js";
 import { encode } from "./calls.js";
 import { FORMS, naive, numberingLines } from "./numberings.js";
 import { count, distance, rows, size } from "./vectors.js";
@@ -85,10 +86,8 @@ const between = (list) => ({ least: Math.min(...list), most: Math.max(...list) }
 /** A row of the table of doubles: how far apart the nearest two are, and whether they are neighbours. */
 function doublesRow(d, { unique, step }, words) {
   const [a, b] = unique.indices;
-  const neighbours = b - a === 1;
   return [
-    String(d), b - a, unique.closest, step.max,
-    { holds: neighbours, text: neighbours ? words.neighbour : words.stranger, number: Number(neighbours) },
+    String(d), b - a, unique.closest, { holds: b - a === 1, text: say(words.step, { step: step.max }), number: step.max },
   ];
 }
 
@@ -191,7 +190,7 @@ export const lab = {
         at: { row: WIDTHS.indexOf(Number(s["v.width"])) }, pick: WIDTHS.length,
       }),
       probe: ({ row }) => ({ "v.width": String(WIDTHS[row]) }),
-      facts: ({ rows: all }) => ({ n: all.filter((row) => row[4].holds).length, all: all.length }),
+      facts: ({ rows: all }) => ({ n: all.filter((row) => row[3].holds).length, all: all.length }),
     },
     different: {
       kind: "chart",
@@ -209,6 +208,10 @@ export const lab = {
         n: s["v.n"], ...Object.fromEntries(lines.map(({ name, y }) => [name, y[s["v.n"] / PART - 1]])),
       }),
       probe: (n) => ({ "v.n": n }),
+      torch: (s) => `import torch
+p = torch.arange(${s["v.n"]}).to(torch.bfloat16).float()  # what the position is afterwards
+x = torch.stack([torch.sin(p), torch.cos(p)], dim=1)
+print(len(x.unique(dim=0)))`,
     },
     errors: {
       kind: "chart",

@@ -744,9 +744,9 @@ $$\\text{longest} = 2\\pi \\cdot \\class{sym-base}{10000}^{(\\class{sym-d}{d}-2)
         },
         doubles: {
           title: "The nearest two of 2048 positions",
-          head: ["columns", "positions apart", "distance", "distance of neighbours", "Are neighbours the nearest?"],
-          neighbour: "the neighbour", stranger: "a stranger is nearer",
-          caption: "Measured over all pairs. Press a number of columns to hunt there. Columns come in pairs, each with its own speed.",
+          head: ["columns", "steps apart", "distance", "Next to each other?"],
+          step: "one step is {step}",
+          caption: "The pair at the smallest distance, of all pairs, and how many steps apart in the text it is. Press a number of columns to hunt there. Columns come in pairs, each with its own speed.",
           text: "Neighbours are the nearest with {n} of these {all} widths.",
           still: "With 2 columns the nearest two are 710 positions apart, at 0.00006; with 4, 1885 positions at 0.044; with 8, 63 positions at 0.645; from 16 on they are neighbours.",
         },
