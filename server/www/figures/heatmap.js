@@ -4,7 +4,8 @@
 //     data { rows, columns, values, domain, row, column, rowName(i), columnName(j), at: {row, column}, symbols, labels }
 //
 // values [rows * columns]; domain d: colours go from -d to d; row, column: titles of the axes; at: the chosen cell;
-// labels: {row: [text], column: [text]} of a matrix so small that each row, column and number can be written out.
+// labels: {row: [text], column: [text]} of a matrix so small that each row, and perhaps each column and number, can be
+// written out.
 
 import { html, render } from "lit-html";
 import { colourIndex, pixels } from "../page/colour.js";
@@ -23,12 +24,15 @@ const part = (all, room, at) => {
 const rowName = (data, i) => data.rowName?.(i) ?? String(i);
 const columnName = (data, j) => data.columnName?.(j) ?? String(j);
 
+const LEGIBLE = 16; // pixels of a row with its name beside it
+
+/** Which part is shown, in cells how wide and how high. */
 function layout(stage, data) {
   const width = Math.max(64, stage.clientWidth - (data.labels ? SIDE : 64));
   const rows = part(data.rows, HEIGHT, data.at?.row ?? 0);
   const columns = part(data.columns, width, data.at?.column ?? 0);
   const cell = Math.max(1, Math.floor(Math.min(width / columns.n, HEIGHT / rows.n, data.cell ?? (data.labels ? 56 : 32))));
-  return { rows, columns, cell };
+  return { rows, columns, cell, high: Math.max(cell, data.labels ? LEGIBLE : 1) };
 }
 
 function paint(canvas, data, view, theme) {
@@ -111,9 +115,9 @@ function moved(event, data) {
 function listen(plate, figure) {
   const point = (event) => {
     const box = plate.querySelector("canvas").getBoundingClientRect();
-    const { rows, columns, cell } = figure.view;
+    const { rows, columns, cell, high } = figure.view;
     figure.probe({
-      row: rows.from + Math.min(rows.n - 1, Math.max(0, Math.floor((event.clientY - box.top) / cell))),
+      row: rows.from + Math.min(rows.n - 1, Math.max(0, Math.floor((event.clientY - box.top) / high))),
       column: columns.from + Math.min(columns.n - 1, Math.max(0, Math.floor((event.clientX - box.left) / cell))),
     });
   };
@@ -151,24 +155,25 @@ const place = (left, top, width, height) => `left:${left}px;top:${top}px;width:$
 
 function draw(stage, data, figure) {
   const view = layout(stage, data);
-  const { rows, columns, cell } = view;
+  const { rows, columns, cell, high } = view;
+  const { labels } = data;
   const theme = figure.page.theme.value;
   figure.view = view;
   const cut = rows.n < data.rows || columns.n < data.columns;
   const at = data.at && figure.spec.probe ? data.at : null;
   render(
-    html`<div class=${`heatmap ${data.labels ? "labelled" : ""}`}>
-      ${axis(data.column, "\u2192", !data.labels && [columnName(data, columns.from), columnName(data, columns.from + columns.n - 1)])}
-      ${data.labels ? names(data.labels.column, "column", columns, cell) : ""}
-      ${data.labels ? names(data.labels.row, "row", rows, cell) : ""}
+    html`<div class=${`heatmap ${labels ? "labelled" : ""}`}>
+      ${axis(data.column, "\u2192", !labels?.column && [columnName(data, columns.from), columnName(data, columns.from + columns.n - 1)])}
+      ${labels?.column ? names(labels.column, "column", columns, cell) : ""}
+      ${labels ? names(labels.row, "row", rows, high) : ""}
       <div class="plate" tabindex="0" role="application" aria-roledescription=${words.page.heatmap}
           aria-label=${`${data.title}. ${at ? cellText(data, at) : ""}`}
-          .style=${`width:${columns.n * cell}px;height:${rows.n * cell}px`}>
-        <canvas aria-hidden="true"></canvas>${data.labels && cell >= ROOM ? html`<canvas class="numbers" aria-hidden="true"></canvas>` : ""}
-        ${at ? html`<div class="cross ${data.symbols?.row ? `sym-${data.symbols.row}` : ""}" .style=${place(0, (at.row - rows.from) * cell, columns.n * cell, cell)}></div>
-          <div class="cross ${data.symbols?.column ? `sym-${data.symbols.column}` : ""}" .style=${place((at.column - columns.from) * cell, 0, cell, rows.n * cell)}></div>` : ""}
+          .style=${`width:${columns.n * cell}px;height:${rows.n * high}px`}>
+        <canvas aria-hidden="true"></canvas>${labels && cell >= ROOM ? html`<canvas class="numbers" aria-hidden="true"></canvas>` : ""}
+        ${at ? html`<div class="cross ${data.symbols?.row ? `sym-${data.symbols.row}` : ""}" .style=${place(0, (at.row - rows.from) * high, columns.n * cell, high)}></div>
+          <div class="cross ${data.symbols?.column ? `sym-${data.symbols.column}` : ""}" .style=${place((at.column - columns.from) * cell, 0, cell, rows.n * high)}></div>` : ""}
       </div>
-      ${axis(data.row, "\u2193", !data.labels && [rowName(data, rows.from), rowName(data, rows.from + rows.n - 1)])}
+      ${axis(data.row, "\u2193", !labels && [rowName(data, rows.from), rowName(data, rows.from + rows.n - 1)])}
       <p class="bar"><span>${shown(-data.domain)}</span><canvas aria-hidden="true" class="colours"></canvas><span>${shown(data.domain)}</span></p>
       <p class="small">${at ? cellText(data, at) : ""} ${cut ? say(words.page.window, { rows: rows.n, columns: columns.n, allRows: data.rows, allColumns: data.columns }) : ""}</p>
     </div>`,
