@@ -122,6 +122,7 @@ const AXES = {
   heatmap: { ".axis": 2, ".bar span": 2 },
   chart: { "svg .title": 1, ".axis": 1, "svg .tick": 4, ".legend li": 1 },
   circles: { ".axis": 1, "li p": 1 },
+  flow: { "svg .title": 2, "svg .tick": 2 },
   grid: { "thead th": 2, "tbody th": 1 },
   tokens: { "li button": 2, ".small": 1 },
 };

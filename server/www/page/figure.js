@@ -11,6 +11,7 @@ import { effect } from "@preact/signals-core";
 import { html, render } from "lit-html";
 import { chart } from "../figures/chart.js";
 import { circles } from "../figures/circles.js";
+import { flow } from "../figures/flow.js";
 import { grid } from "../figures/grid.js";
 import { heatmap } from "../figures/heatmap.js";
 import { tokens } from "../figures/tokens.js";
@@ -19,7 +20,7 @@ import { saveCsv, saveNpy, savePng } from "./save.js";
 import { Newest } from "./service.js";
 import { say, words } from "./words.js";
 
-const kinds = { heatmap, chart, circles, grid, tokens };
+const kinds = { heatmap, chart, circles, flow, grid, tokens };
 
 export function figureMount(host, page) {
   const name = host.dataset.figure;
