@@ -41,11 +41,13 @@ function still(figure, lab, text) {
   return `<img src="${escape(callTarget({ op, query: { ...query, ...look } }, "png"))}" alt="${escape(text.still ?? text.title)}">`;
 }
 
+const TAKEN = ["words", "main", "notes", "live", "theme"]; // ids that every page has
+
 function figureHtml(name, lab, words) {
   const text = words.labs[lab.name].figures[name];
   const figure = lab.figures[name];
-  if (!figure || !text) {
-    throw new Error(`lab ${lab.name}: no figure or no words "${name}"`);
+  if (!figure || !text || TAKEN.includes(name)) {
+    throw new Error(`lab ${lab.name}: no figure or no words "${name}", or a name that every page uses`);
   }
   return `<figure id="${name}" data-figure="${name}" aria-labelledby="${name}-name"><p class="name" id="${name}-name">${escape(text.title)}</p>
 <div class="stage">${still(figure, lab, text)}</div>
