@@ -693,6 +693,139 @@ $$\\text{longest} = 2\\pi \\cdot \\class{sym-base}{10000}^{(\\class{sym-d}{d}-2)
 <h2>What is not shown</h2>
 <p>Nothing here was learned: it is a formula. Whether all rows really differ, and what the hands are good for, later labs show. And a model is free to use these numbers or not.</p>`,
     },
+    sum: {
+      short: "The sum",
+      title: "The sum",
+      lead: "The vector of a place is added to the word. Why that does not spoil the word.",
+      fields: {
+        type: { label: "Places are told by", choices: { sinusoidal: "waves (sinusoidal)" } },
+        tokens: { label: "Words" },
+        width: { label: "Numbers per word (d)" },
+        embedding_scale: { label: "The service’s word vectors are multiplied by" },
+        token_seed: { label: "Another seed (other word vectors)" },
+        weights_seed: { label: "Seed of the layer" },
+        dtype: { label: "Digits of the numbers" },
+        return: { label: "Returned" },
+        "v.times": { label: "Word vectors", choices: { root: "multiplied by √d", table: "as the table has them" } },
+        "v.p": { label: "Place p" },
+        "v.c": { label: "Column" },
+      },
+      figures: {
+        enters: {
+          title: "Where places enter",
+          step: "step", shape: "what it is",
+          boxes: {
+            words: "words", places: "places", vectors: "word vectors", positions: "place vectors",
+            sum: "word + place", layer: "layer 1", more: "layers 2, 3, and so on", out: "a new vector for each word",
+          },
+          inLayer: "attention, then a small network", inMore: "the same again",
+          caption: "From top to bottom. Places come in once, before the first layer. In brackets: how many rows, and how many numbers in each.",
+          text: "{n} words, each with {width} numbers from the first step to the last.",
+          still: "Words become vectors, places become vectors, both are added, and the sum goes through the layers.",
+        },
+        content: {
+          title: "The words",
+          axes: { row: "word", column: "column" },
+          caption: "A row for each word. The two “the” have the same row. What is beyond 3 or −3 has the last colour.",
+          text: "Column {c} of “{word}”: {value}.",
+          still: "Five rows of 32 random numbers; those of the two words “the” are the same.",
+        },
+        positions: {
+          title: "The places",
+          axes: { row: "place", column: "column" },
+          caption: "A row for each place, on the same scale: no number is beyond 1 or −1.",
+          text: "Column {c} of place {p}: {value}.",
+          still: "Heat map of five rows and 32 columns: waves, fast on the left and slow on the right.",
+        },
+        sum: {
+          title: "The sum",
+          axes: { row: "word, place", column: "column" },
+          caption: "This goes into the first layer. Each cell is the sum of the two cells above it. The two “the” now differ.",
+          text: "Column {c} of “{word}” in place {p}: {ofWord} + {ofPlace} = {value}.",
+          still: "Five rows: the words can still be seen, and the waves shine through.",
+        },
+        lengths: {
+          title: "How long the vectors are",
+          axes: { x: "word", y: "length" },
+          word: "word", place: "place", sum: "sum",
+          caption: "Each word’s own vector, the vector of its place, and their sum. All places are equally long.",
+          text: "“{word}” is {ofWord} long, its place {ofPlace}, which is the root of d/2: {root}.",
+          still: "The five words are 4.2 to 6.3 long, all places 4.",
+        },
+        left: {
+          title: "Which word is the sum nearest to?",
+          word: "word", nearest: "nearest", itself: "cosine with itself", other: "with the best other", same: "same word",
+          caption: "The sum of each word and its place is compared with the word vectors of a small dictionary.",
+          text: "{right} of {n} words are nearest to themselves, among {all}.",
+          still: "All five words are nearest to themselves, among 64.",
+        },
+        found: {
+          title: "Words that are still found, of 64",
+          axes: { x: "numbers per word (d)", y: "words found" },
+          root: "words multiplied by √d", table: "words as the table has them",
+          caption: "64 words stand in places 0 to 63. Counted are those whose sum is still nearest to their own word.",
+          text: "With {at} numbers per word, {root} of {all} are found; if the words are not multiplied, {table}.",
+          still: "Multiplied by √d: 43 of 64 words with 8 numbers each, all 64 from 32 numbers on. Not multiplied: never more than 13.",
+        },
+        angles: {
+          title: "How much a word and a place have in common",
+          axes: { x: "numbers per word (d)", y: "mean size of the cosine" },
+          measured: "64 words and 64 places", chance: "0.8/√d, for random directions",
+          caption: "The cosine of each word with each place, without its sign, and the mean of all 4096. The dashed line is what chance alone would give.",
+          text: "With {at} numbers: {mean}.",
+          still: "The mean falls from 0.43 with 4 numbers to 0.05 with 256.",
+        },
+      },
+      predict: {
+        spoil: {
+          question: "The service adds place vectors to words of 32 numbers each. How many of 64 words can be told from their sums?",
+          options: ["About half", "Hardly any", "All of them"],
+          answer: 2,
+          why: "Each sum is still nearest to its own word.",
+        },
+        wide: {
+          question: "Two lists of random numbers are compared. What does the cosine do if both become longer?",
+          options: ["It comes nearer to 1", "It comes nearer to 0", "It stays as it is"],
+          answer: 1,
+          why: "With more numbers there are more ways to differ: agreement and disagreement cancel out.",
+        },
+      },
+      prose: `
+<p>The number of a page is printed in the margin. A word in a Transformer has no margin: it is a list of numbers, a <em>vector</em>. So each place has a vector, too, and the two are added. But if the sum of two numbers is 7, nobody can say which two they were. Does adding not spoil the word?</p>
+<h2>Where it happens</h2>
+[[figure enters]]
+<p>A table has a row of numbers for each word. Another list of rows, made of waves, has one for each place. The model adds the two rows and goes on with the sum. Nothing else tells it the order.</p>
+<h2>Number by number</h2>
+[[controls tokens width]]
+[[figure content]]
+[[figure positions]]
+[[figure sum]]
+<p>Here a word has [[number width]] numbers. Press a cell: its sum is written out below the picture. Both “the” have one row in the table, but they stand in different places, so two different rows go in.</p>
+<h2>Who is louder?</h2>
+<p>If one of the two were much larger, it would drown the other. The size of a vector is its <em>length</em>: multiply each number by itself, add up, take the square root.</p>
+$$\\sqrt{(\\sin^2 + \\cos^2) + \\dots + (\\sin^2 + \\cos^2)} = \\sqrt{1 + \\dots + 1} = \\sqrt{\\class{sym-d}{d}/2}$$
+<p>$\\class{sym-d}{d}$ is how many numbers a vector has. The numbers of a place come in pairs, a sine and a cosine of the same angle, and the squares of such a pair always add up to 1. There are d/2 pairs, so every place is equally long: √(d/2). With 32 numbers that is √16 = 4, for each place.</p>
+<p>And the word? In the first Transformer, of 2017, the table begins with small random numbers, so that each word is about 1 long. A place of length 4 would drown it. So the row of a word is multiplied by √d before the place is added. With 32 numbers, words are then 5.6 long on the average of 64: louder than their places, but not by much.</p>
+[[controls v.times]]
+[[figure lengths]]
+<p>The service makes its word vectors about as long as they are after multiplying. To show the table as it was, the call divides by √d: that is its <code>embedding_scale</code>.</p>
+<h2>Is it still the word?</h2>
+[[predict spoil]]
+<p>Two vectors may point the same way or not. The <em>cosine</em> says how much: multiply number by number, add up, divide by both lengths. It is 1 for the same direction, 0 for directions that have nothing in common, −1 for opposite ones.</p>
+[[figure left]]
+<p>Take the sum, and look for the word of a dictionary whose cosine with it is largest. If it is the word that went in, then the word has not been lost. With 32 numbers all five are found.</p>
+[[figure found]]
+<p>How many are found depends on <em>d</em>. With 4 numbers, 17 of 64; with 8, 43; from 32 on, all 64. If the words are not multiplied by √d, more numbers do not help: with 256 there are 12.</p>
+<h2>Why: there is room</h2>
+[[predict wide]]
+<p>On a sheet of paper, two arrows seldom stand at right angles. Lists of 256 numbers nearly always do, or almost. The figure compares each of 64 words with each of 64 places.</p>
+[[figure angles]]
+<p>With 256 numbers, the mean size of the cosine is 0.05: word and place have next to nothing in common. So it is almost as if each had numbers of its own. A question that fits the word hardly notices the place, and the other way round. And questions are what the next layers ask.</p>
+<p>One could put the two lists one behind the other instead. Nothing would be mixed at all. But every list would be longer, and every table larger. With room enough, the sum does it at next to no cost.</p>
+<h2>What is not shown</h2>
+<p>These word vectors are random. Trained ones are not: words of like meaning point in like directions, and training can keep them out of the way of the places. To look for the nearest word is also a rough test, which no model makes. It only shows that the word is still there to be found. Another seed gives other words:</p>
+[[controls token_seed]]`,
+    },
     fingerprints: {
       short: "Fingerprints",
       title: "Fingerprints",
