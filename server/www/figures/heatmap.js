@@ -35,6 +35,18 @@ function layout(stage, data) {
   return { rows, columns, cell, high: Math.max(cell, data.labels ? LEGIBLE : 1) };
 }
 
+/** What a canvas's pixels follow from; while it is the same, as when only the chosen cell changes, they are right. */
+const sources = new WeakMap();
+
+function paintIfOther(canvas, data, { rows, columns }, theme) {
+  const source = [data.values, data.domain, data.columns, theme, rows.from, rows.n, columns.from, columns.n];
+  if (sources.get(canvas)?.every((part, i) => part === source[i])) {
+    return;
+  }
+  sources.set(canvas, source);
+  paint(canvas, data, { rows, columns }, theme);
+}
+
 function paint(canvas, data, view, theme) {
   const colours = palettes[theme];
   canvas.width = view.columns.n;
@@ -180,7 +192,7 @@ function draw(stage, data, figure) {
     stage,
   );
   const plate = stage.querySelector(".plate");
-  paint(plate.querySelector("canvas"), data, view, theme);
+  paintIfOther(plate.querySelector("canvas"), data, view, theme);
   bar(stage.querySelector(".colours"), theme);
   const numbers = plate.querySelector(".numbers");
   if (numbers) {
