@@ -10,16 +10,16 @@ import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
 import temml from "temml";
+import {
+  contents, defaults, escape, glossary, help, labPath, partsNamed, pictureOf, root, termsLinked,
+} from "./contents.mjs";
 import { labs } from "./labs/index.js";
-import { fieldText, fieldsRead } from "./page/fields.js";
-import { callTarget } from "./page/service.js";
+import { fieldText } from "./page/fields.js";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const languages = readdirSync(join(here, "words")).map((file) => basename(file, ".js")).sort();
 
 // ---- Pieces of a page --------------------------------------------------------------------------------------------
-
-const escape = (text) => String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
 
 /** MathML without style attributes, which the page's policy forbids. \class{sym-p}{p} makes p a symbol. */
 const maths = (tex, displayMode) =>
@@ -28,17 +28,13 @@ const maths = (tex, displayMode) =>
 const equation = (tex, words) =>
   `<div class="equation" role="group" tabindex="0" aria-label="${escape(words.page.equation)}">${maths(tex, true)}</div>`;
 
-/** Defaults of a lab's fields. */
-const defaults = (lab) => fieldsRead(lab.fields, "").values;
-
 /** The picture of a figure for readers without scripts: that of its first call, with options of pictures it may name. */
 function still(figure, lab, text) {
   if (!figure.still) {
     return `<p class="small noscript">${escape(text.still ?? text.caption)}</p>`;
   }
-  const { op, query } = figure.calls(defaults(lab))[0];
-  const look = figure.still === true ? {} : figure.still;
-  return `<img src="${escape(callTarget({ op, query: { ...query, ...look } }, "png"))}" alt="${escape(text.still ?? text.title)}">`;
+  const address = pictureOf(figure.calls(defaults(lab))[0], figure.still === true ? {} : figure.still);
+  return `<img src="${escape(address)}" alt="${escape(text.still ?? text.title)}">`;
 }
 
 const TAKEN = ["words", "main", "notes", "live", "theme"]; // ids that every page has
@@ -87,12 +83,14 @@ function prose(text, lab, words) {
 
 // ---- Pages -------------------------------------------------------------------------------------------------------
 
-const root = (language) => (language === "en" ? "/" : `/${language}/`);
-const labPath = (language, name) => `${root(language)}labs/${name}`;
-
 const navigation = (language, words, current) => `<nav aria-label="${escape(words.page.labs)}"><ol start="0">${labs
   .map(({ name }) => `<li><a href="${labPath(language, name)}"${name === current ? ' aria-current="page"' : ""}>${escape(words.labs[name].short)}</a></li>`)
   .join("")}</ol></nav>`;
+
+/** Links that every page has besides the labs. */
+const aids = (language, words, current) => ["glossary", "help"]
+  .map((name) => `<a href="${root(language)}${name}"${name === current ? ' aria-current="page"' : ""}>${escape(words.page[name])}</a>`)
+  .join(" ");
 
 const next = (language, words, name) => {
   const at = labs.findIndex((lab) => lab.name === name);
@@ -116,7 +114,7 @@ ${script ? `<script type="module" src="${script}"></script>` : ""}
 </head>
 <body>
 <a class="skip" href="#main">${escape(words.page.skip)}</a>
-<header><a class="home" href="${root(language)}">posenc</a>${navigation(language, words, name)}<button type="button" id="theme">${escape(words.page.theme)}</button></header>
+<header><a class="home" href="${root(language)}">posenc</a>${navigation(language, words, name)}${aids(language, words, name)}<button type="button" id="theme">${escape(words.page.theme)}</button></header>
 <main id="main">
 <p id="notes" role="status" hidden></p>
 ${body}
@@ -132,19 +130,17 @@ ${data ? `<script type="application/json" id="words">${JSON.stringify(data).repl
 function labPage(language, words, files, lab) {
   const text = words.labs[lab.name];
   const { prose: article, ...live } = text;
-  const body = `<article><h1>${escape(text.title)}</h1>\n${prose(article, lab, words)}\n${next(language, words, lab.name)}</article>`;
+  const body = `<article><h1>${escape(text.title)}</h1>\n${partsNamed(prose(termsLinked(article, language, words), lab, words))}\n${next(language, words, lab.name)}</article>`;
   const data = { page: words.page, lab: live };
   return page(language, words, files, { title: text.title, body, name: lab.name, script: files[`labs/${lab.name}.js`], data });
 }
 
-function indexPage(language, words, files) {
-  const items = labs.map(({ name }) => {
-    const text = words.labs[name];
-    return `<li><h2><a href="${labPath(language, name)}">${escape(text.title)}</a></h2><p>${escape(text.lead)}</p></li>`;
-  });
-  const body = `<article><h1>${escape(words.page.title)}</h1>${words.page.welcome}<ol class="contents" start="0">${items.join("\n")}</ol></article>`;
-  return page(language, words, files, { title: words.page.title, body });
-}
+/** [file, title, body] of each page that is no lab. */
+const around = (language, words) => [
+  ["index", words.page.title, contents(language, words, prose)],
+  ["glossary", words.page.glossary, glossary(words)],
+  ["help", words.page.help, help(words)],
+];
 
 // ---- Files -------------------------------------------------------------------------------------------------------
 
@@ -212,7 +208,9 @@ for (const language of languages) {
   const { words } = await import(`./words/${language}.js`);
   const folder = join(out, root(language).slice(1));
   mkdirSync(join(folder, "labs"), { recursive: true });
-  writeFileSync(join(folder, "index.html"), indexPage(language, words, files));
+  for (const [name, title, body] of around(language, words)) {
+    writeFileSync(join(folder, `${name}.html`), page(language, words, files, { title, body, name }));
+  }
   for (const lab of labs) {
     writeFileSync(join(folder, "labs", `${lab.name}.html`), labPage(language, words, files, lab));
   }

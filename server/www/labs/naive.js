@@ -120,6 +120,7 @@ const LARGEST = { integer: (s) => s.positions - 1, normalized: () => 1 };
 
 export const lab = {
   name: "naive",
+  cover: "digits",
   fields: [
     { name: "type", kind: "choice", choices: ["naive"], def: "naive" },
     { name: "form", kind: "choice", choices: FORMS, def: "integer" },

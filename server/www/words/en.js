@@ -10,7 +10,46 @@ export const words = {
   page: {
     title: "Why order needs encoding",
     about: "Lessons about positional encodings of Transformers: every number comes from the service that serves them.",
-    welcome: "<p>A Transformer reads all words of a text at once. This is how it comes to know which one stands where, in lessons that you can read, touch and check: every number on these pages was computed by the service that sent them, and the call is shown.</p>",
+    welcome: `<p>A Transformer reads all words of a text at once. This is how it comes to know which one stands where, in lessons that you can read, touch and check: every number on these pages was computed by the service that sent them, and the call is shown.</p>
+<p>You need no linear algebra beyond lists of numbers, multiplying and adding. Words that you may not know are in the <a href="/glossary">glossary</a>.</p>`,
+    lecturers: `<h2>For lecturers</h2>
+<p>Everything here works without the internet, from one program. Every picture is a link: set a figure up, press “Copy link” beneath it, and your class opens the same. At the end of each lab, “Make a link for your class” hides or locks what should not be touched. “PNG” saves a figure for slides, “Show the call” tells how to compute it, and printing a lab gives a handout. No reader is counted, and nothing is sent anywhere else.</p>`,
+    size: "About {minutes} minutes: {figures} figures, {questions} questions",
+    asks: "You will be asked:",
+    glossary: "Glossary",
+    glossaryLead: "<p>The words that lessons on Transformers use without asking, each in a few sentences. In the labs the first use of each is underlined with dots and leads here.</p>",
+    help: "Help",
+    helpText: `<h2>Reading</h2>
+<p>Every figure is complete before you touch it. Read from the top, answer the questions before you look, then change things.</p>
+<h2>Changing</h2>
+<ul>
+<li>Sliders and fields change all figures that depend on them.</li>
+<li>A number in the text that is underlined with dots can be changed where it stands: drag it sideways, or press the arrow keys on it.</li>
+<li>In heat maps and charts, press on a cell or a point to choose it. What is chosen in one figure is chosen in all.</li>
+<li>Symbols light up together: point at one in an equation, and see where it is in the figures, among the sliders and in the call.</li>
+</ul>
+<h2>Keys</h2>
+<table>
+<thead><tr><th scope="col">Key</th><th scope="col">In a heat map or chart</th></tr></thead>
+<tbody>
+<tr><th scope="row">Arrows</th><td>to the next cell or point</td></tr>
+<tr><th scope="row">Shift and an arrow</th><td>ten further</td></tr>
+<tr><th scope="row">Page up, page down</th><td>ten rows or points further</td></tr>
+<tr><th scope="row">Home, End</th><td>to the first or the last</td></tr>
+<tr><th scope="row">Alt and an arrow</th><td>on a word that can be moved: moves it</td></tr>
+</tbody>
+</table>
+<h2>Beneath a figure</h2>
+<ul>
+<li><b>Show the call</b>: the request that drew the figure, for a shell, Python, a browser, and PyTorch where it has the same. Run it, and you get the same bytes.</li>
+<li><b>Table</b>: the same numbers as text. <b>.npy</b>, <b>CSV</b> and <b>PNG</b> save them, all of them, as files.</li>
+<li><b>Copy link</b>: an address that opens this figure as it is now.</li>
+</ul>
+<h2>Links</h2>
+<p>The address of the page always says what it shows. Bookmark it, send it, or go back in your browser. What comes after the question mark is what the call has; names that begin with “v.” are only the page's own. A value that is not possible is changed to the nearest that is, and a line at the top says so.</p>
+<h2>Without scripts, on paper</h2>
+<p>Without scripts you have all texts, equations and answers, and pictures of the figures at the start. Printed, a lab is a handout: what is on the paper is what was on the screen.</p>`,
+    copyLink: "Copy link",
     labs: "Labs",
     before: "Before",
     after: "Next",
@@ -45,6 +84,28 @@ export const words = {
     token: "{i} of {n}",
     tokenKeys: "Drag one, or press it and then the place where it should go; with keys: Alt and an arrow.",
     place: "place",
+  },
+  // term: its name; forms: spellings that are linked in labs; emphasised: only where a text has them in <em>
+  glossary: {
+    attention: { term: "Attention", forms: ["attention"], says: "The step in which each word looks at all words, gives each a weight, and takes the mean of their values by these weights." },
+    block: { term: "Block", forms: ["block", "blocks"], says: "Attention and what belongs to it, as one piece. See <a href=\"#layer\">layer</a>." },
+    d_model: { term: "d_model, width", forms: ["d_model", "width"], says: "How many numbers the vector of a token has: 512 in the first Transformer, some thousands in large models. Lessons write d for it." },
+    dot: { term: "Dot product", forms: ["dot product", "dot products"], says: "Of two lists of the same length: multiply first by first, second by second and so on, and add everything up. It is large where both are large in the same places." },
+    embedding: { term: "Embedding", forms: ["embedding", "embeddings"], says: "The vector that a token begins with. A table has one row for each token that the model knows; the embedding is that row." },
+    encoding: { term: "Positional encoding", forms: ["positional encoding", "positional encodings"], says: "Numbers that tell a model where a token stands. Most of these labs are about one kind: waves that are added to the embedding." },
+    head: { term: "Head", forms: ["head", "heads"], emphasised: true, says: "One attention of several that work side by side. Each has its own queries, keys and values, made from a part of the numbers." },
+    key: { term: "Key", forms: ["key", "keys"], emphasised: true, says: "A vector by which a token is found. The <a href=\"#query\">query</a> of the token that looks is compared with the keys of all tokens." },
+    layer: { term: "Layer", forms: ["layer", "layers"], says: "One floor of a model: attention, then some arithmetic on each token by itself. Models have dozens of layers; what comes out of one goes into the next." },
+    logits: { term: "Logits, scores", forms: ["logits", "logit"], says: "Numbers before <a href=\"#softmax\">softmax</a> has made weights of them. In attention: dot products of a query with all keys, divided by the square root of their length. They may be below zero, and have no sum that they must keep to." },
+    mask: { term: "Mask, causal", forms: ["causal", "mask"], says: "What a token may not look at. A causal mask hides all that comes later." },
+    pair: { term: "Pair", forms: ["pair", "pairs"], emphasised: true, says: "A sine and a cosine of the same wave: two columns of the encoding. The letter i counts pairs." },
+    query: { term: "Query", forms: ["query", "queries"], emphasised: true, says: "A vector with which a token looks: what it wants to know. It is compared with <a href=\"#key\">keys</a>." },
+    softmax: { term: "Softmax", forms: ["softmax"], says: "Makes weights of any numbers: e, which is 2.718\u2026, is raised to the power of each, then all are divided by their sum. The results are above zero, their sum is 1, and the largest number gets the largest weight." },
+    token: { term: "Token", forms: ["token", "tokens"], says: "What a model takes as one piece of text: a word, or a part of one. These lessons use whole words." },
+    transformer: { term: "Transformer", forms: ["Transformer", "Transformers"], says: "The kind of network behind today's language models (2017). It reads all tokens at once and lets them look at each other by <a href=\"#attention\">attention</a>." },
+    value: { term: "Value", forms: ["value", "values"], emphasised: true, says: "A vector that a token hands over when it is looked at." },
+    vector: { term: "Vector", forms: ["vector", "vectors"], says: "A list of numbers. Adding two vectors adds first to first, second to second and so on." },
+    weight: { term: "Weight", forms: ["weights"], emphasised: true, says: "In attention: how much a token takes from another, from 0 to 1. The word is also used for the numbers that a model learns in training." },
   },
   labs: {
     attention: {
@@ -633,7 +694,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
       },
       predict: {
         column: {
-          question: "What is column 5 of the matrix below?",
+          question: "The vectors of all positions are written under each other. What is column 5?",
           options: ["The word in place 5", "One wave at all positions: the cosine of pair 2", "The fifth number of position 0 only"],
           answer: 1,
           why: "Position 5 is a row. Going down a column, the position changes and the wave stays the same.",
