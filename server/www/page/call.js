@@ -1,6 +1,7 @@
 // "Show the call": the text of the calls that drew a figure, for a shell and for programs, ready to be copied.
 
 import { html, render } from "lit-html";
+import { copyText } from "./copy.js";
 import { callFormat, callRequest, callTarget } from "./service.js";
 import { say, shown, words } from "./words.js";
 
@@ -65,20 +66,9 @@ export function callMount(host, figure) {
         ([name]) => html`<button type="button" aria-pressed=${name === host.language ? "true" : "false"}
           @click=${() => choose(name)}>${name}</button>`,
       )}
-      <button type="button" class="copy" @click=${(event) => copy(text, host, event.target)}>${words.page.copy}</button></div>
+      <button type="button" class="copy" @click=${(event) => copyText(text, event.target, () => host.querySelector("code"))}>${words.page.copy}</button></div>
       <pre tabindex="0" role="region" aria-label=${say(words.page.callOf, { title: figure.words.title })}><code>${marked(text, figure)}</code></pre>
       ${bytes ? html`<p class="small">${say(words.page.bytes, { bytes: shown(bytes) })}</p>` : ""}`,
     host,
   );
-}
-
-/** Without a secure context there is no clipboard: the text is selected, and the reader presses the keys. */
-async function copy(text, host, button) {
-  try {
-    await navigator.clipboard.writeText(text);
-    button.textContent = words.page.copied;
-  } catch {
-    getSelection().selectAllChildren(host.querySelector("code"));
-    button.textContent = document.execCommand?.("copy") ? words.page.copied : words.page.copyKeys;
-  }
 }

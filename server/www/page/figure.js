@@ -16,6 +16,7 @@ import { grid } from "../figures/grid.js";
 import { heatmap } from "../figures/heatmap.js";
 import { tokens } from "../figures/tokens.js";
 import { callMount } from "./call.js";
+import { copyText } from "./copy.js";
 import { saveCsv, saveNpy, savePng } from "./save.js";
 import { Newest } from "./service.js";
 import { say, words } from "./words.js";
@@ -116,6 +117,7 @@ function toolsMount(figure) {
           <button type="button" @click=${() => saveNpy(figure)}>.npy</button>
           <button type="button" @click=${() => saveCsv(figure)}>CSV</button>
           <button type="button" @click=${() => savePng(figure)}>PNG</button>
+          <button type="button" @click=${(event) => copyLink(figure, event.target)}>${words.page.copyLink}</button>
         </div>
         <div class="drawer" ?hidden=${open !== "call"}></div>
         <div class="drawer table" ?hidden=${open !== "table"} tabindex="0" role="region"
@@ -128,6 +130,17 @@ function toolsMount(figure) {
     }
   };
   figure.show();
+}
+
+/** The page's link, leading to the figure; where it cannot be copied it is shown and selected. */
+function copyLink(figure, button) {
+  const link = `${figure.page.link()}#${figure.name}`;
+  copyText(link, button, () => {
+    const place = figure.below.querySelector(".link") ?? figure.below.appendChild(document.createElement("code"));
+    place.className = "link";
+    place.textContent = link;
+    return place;
+  });
 }
 
 const SHOWN = 64; // rows and columns of a table, which is for reading: files have all

@@ -21,5 +21,19 @@ export function start(lab) {
   each("figure[data-figure]", (host) => figureMount(host, page));
   each("details.predict", (host) => predictMount(host));
   symbolsWatch();
+  targetFind(performance.now() + 5000);
   document.documentElement.dataset.ready = "";
+}
+
+/** A link to a figure leads there once those above it have their heights. */
+function targetFind(until) {
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  if (!target || performance.now() > until) {
+    return;
+  }
+  if (document.querySelector("[aria-busy]")) {
+    requestAnimationFrame(() => targetFind(until));
+    return;
+  }
+  target.scrollIntoView({ behavior: "instant" });
 }
