@@ -4,7 +4,8 @@
 //     hands: [{ name, x, y, fromX, fromY, kind, label, side, symbol, drag }]
 //     arcs: [{ x, y, toX, toY, turn, label }]
 //
-// line: a line of text under the title; size: of a circle in pixels; at: what is chosen; note: the same in words.
+// line: a line of text under the title; size: of a circle in pixels, where two need not stand side by side on a phone;
+// at: what is chosen; note: the same in words.
 //
 // A hand goes from (fromX, fromY), which is the middle where nothing is said, to (x, y), to the right and up. kind: how
 // it is drawn, "from", "to", "ring" (a ring around its end), "ghost", "along", "across", "sine" or "cosine"; name: what
@@ -65,9 +66,11 @@ const handText = (h) => `${h.name} (${shown(h.x)}, ${shown(h.y)})`;
 
 const circleText = ({ title, hands }) => `${title}: ${hands.map(handText).join("; ")}`;
 
-function circleDrawn(circle, k, size) {
+function circleDrawn(circle, k, given) {
+  const size = given ?? SIZE;
   const R = size / 2 - MARGIN;
-  return html`<li .style=${`width:${size}px`}><svg viewBox=${`${-size / 2} ${-size / 2} ${size} ${size}`}
+  const box = `${-size / 2} ${-size / 2} ${size} ${size}`;
+  return html`<li class=${given ? "" : "many"} .style=${`width:${size}px`}><svg viewBox=${box}
       width=${size} height=${size} role="img" data-circle=${k} aria-label=${circleText(circle)}>
     <line class="rule" x1=${-R - 8} x2=${R + 8} y1="0" y2="0" />
     <line class="rule" y1=${-R - 8} y2=${R + 8} x1="0" x2="0" />
@@ -137,7 +140,7 @@ function listen(plate, figure) {
 // ---- The drawing -------------------------------------------------------------------------------------------------
 
 function draw(stage, data, figure) {
-  const all = data.circles.map((circle, k) => circleDrawn(circle, k, data.size ?? SIZE));
+  const all = data.circles.map((circle, k) => circleDrawn(circle, k, data.size));
   const list = html`<ul class="circles">${all}</ul>`;
   render(
     html`${legend(data)}

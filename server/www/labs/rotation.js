@@ -257,7 +257,7 @@ export const lab = {
       kind: "chart",
       calls: (s) => [encode(encoding(s), s), shift(s), encode(random(s), s), fitted(s), measured(s)],
       data: ([waves, turn, noise, best], s, words) => ({
-        x: { title: words.axes.x, min: 0, max: PLACES - 1 },
+        x: { title: words.axes.x, min: 0, max: PLACES - 1, ticks: [0, 25, 50, 75, 100, 125] },
         y: { title: words.axes.y, min: 1e-18, max: 100, log: true },
         lines: [
           { name: words.waves, x: count(PLACES), y: misses(turn, waves, s), dots: true, bare: true, mark: 1 },
@@ -275,7 +275,7 @@ export const lab = {
       kind: "chart",
       calls: products,
       data: (replies, s, words) => ({
-        x: { title: words.axes.x, min: -FAR, max: FAR },
+        x: { title: words.axes.x, min: -FAR, max: FAR, ticks: [-60, -40, -20, 0, 20, 40, 60] },
         y: { title: words.axes.y, min: 0, max: 1 },
         lines: replies.map(({ data }, i) => ({
           name: `${words.width} ${WIDTHS[i]}`, x: count(2 * FAR + 1).map((k) => k - FAR),
