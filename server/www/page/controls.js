@@ -3,10 +3,11 @@
 import { effect } from "@preact/signals-core";
 import { html, render } from "lit-html";
 import { fieldText } from "./fields.js";
+import { hidden, locked } from "./page.js";
 import { words } from "./words.js";
 
 const fieldOf = (page, name) => page.lab.fields.find((field) => field.name === name);
-const labelOf = (field) => words.lab.fields[field.name]?.label ?? field.name;
+export const labelOf = (field) => words.lab.fields[field.name]?.label ?? field.name;
 const symbolClass = (field) => (field.symbol ? `sym-${field.symbol}` : "");
 
 /** The row's largest value, or where the row says so, the largest that other values leave. */
@@ -42,9 +43,9 @@ const list = (field, value, page, id) => html`
 const kinds = { integer: range, number: range, count: range, choice, flag, numbers: list, words: list };
 
 const control = (field, value, page, id) => html`
-  <div class="control ${symbolClass(field)}">
+  <fieldset class="control ${symbolClass(field)}" ?disabled=${locked(page, field.name)}>
     <label for=${id}>${labelOf(field)}</label>${kinds[field.kind](field, value, page, id)}
-  </div>`;
+  </fieldset>`;
 
 /** <div class="controls" data-fields="d_model base">: a control of each. */
 export function controlsMount(host, page) {
@@ -53,7 +54,7 @@ export function controlsMount(host, page) {
   effect(() => {
     const state = page.state.value;
     render(
-      fields.map((field, i) => control(field, state[field.name], page, `${prefix}-${i}`)),
+      fields.filter(({ name }) => !hidden(page, name)).map((field, i) => control(field, state[field.name], page, `${prefix}-${i}`)),
       host,
     );
   });
@@ -62,6 +63,10 @@ export function controlsMount(host, page) {
 /** <span class="number" data-field="d_model">: a number in a sentence, changed by arrow keys or by dragging. */
 export function numberMount(host, page) {
   const field = fieldOf(page, host.dataset.field);
+  if (hidden(page, field.name) || locked(page, field.name)) {
+    host.textContent = fieldText({ ...field, kind: "number" }, page.state.value[field.name]);
+    return;
+  }
   const step = field.step ?? 1;
   const add = (n) => page.set({ [field.name]: page.state.value[field.name] + n * step });
   host.textContent = "";

@@ -11,6 +11,7 @@
 // flag               "1" or "0"
 // count              an integer n, in the query as positions "0:n"
 // numbers            a list of numbers in min..max by comma, as many as the default has
+// names              a list of choices by comma, which may be empty; what is no choice is left out
 // words              a list of texts, by comma, at most max of them, each of at most 24 characters, none a control
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
@@ -34,6 +35,7 @@ const readers = {
     const list = text.split(",").map((part) => readers.number(part, field));
     return list.length === field.def.length && list.every((v) => v !== undefined) ? list : undefined;
   },
+  names: (text, field) => [...new Set(text.split(","))].filter((name) => field.choices.includes(name)),
   words: (text, field) => {
     const words = text.replace(/\p{Cc}/gu, "").split(",").map((word) => word.trim().slice(0, 24)).filter(Boolean).slice(0, field.max);
     return words.length >= field.min ? words : undefined;
@@ -44,6 +46,7 @@ const writers = {
   flag: (value) => (value ? "1" : "0"),
   count: (value) => `0:${value}`,
   numbers: (value) => value.join(","),
+  names: (value) => value.join(","),
   words: (value) => value.join(","),
 };
 

@@ -4,12 +4,21 @@ import { effect, signal } from "@preact/signals-core";
 import { fieldsQuery, fieldsRead, fieldValue } from "./fields.js";
 import { say, words } from "./words.js";
 
-/** { lab, state, theme, set, link } of a lab whose page this is. */
-export function pageOpen(lab) {
+/** The rows that every lab has besides its own: names of fields whose controls a link hides, or locks. */
+const teacherFields = (fields) =>
+  ["v.hide", "v.lock"].map((name) => ({ name, kind: "names", choices: fields.map((field) => field.name), def: [] }));
+
+export const hidden = (page, name) => page.state.value["v.hide"].includes(name);
+export const locked = (page, name) => page.state.value["v.lock"].includes(name);
+
+/** { lab, state, theme, set, link(changes) } of a lab whose page this is. */
+export function pageOpen(own) {
+  const lab = { ...own, fields: [...own.fields, ...teacherFields(own.fields)] };
   const page = { lab, state: signal({}), theme: signal(themeNow()), notes: signal([]) };
   addressRead(page);
   page.set = (changes) => pageSet(page, changes);
-  page.link = () => `${location.origin}${location.pathname}?${fieldsQuery(lab.fields, page.state.value)}`;
+  page.link = (changes) =>
+    `${location.origin}${location.pathname}?${fieldsQuery(lab.fields, { ...page.state.value, ...changes })}`;
   page.probe = (text) => tell(text);
   watchAddress(page);
   themeWatch(page);
@@ -29,10 +38,10 @@ const noteText = ({ name, got, used }) =>
 /** Values that agree with each other: what the lab makes of them, knowing which were just changed. */
 const settle = (lab, values, changes) => (lab.settle ? { ...values, ...lab.settle(values, changes) } : values);
 
-/** Values that rows do not allow become the nearest that they do. */
+/** Values that rows do not allow become the nearest that they do; those that are locked stay. */
 function pageSet(page, changes) {
   const values = { ...page.state.value };
-  for (const [name, value] of Object.entries(changes)) {
+  for (const [name, value] of Object.entries(changes).filter(([name]) => !values["v.lock"].includes(name))) {
     const field = page.lab.fields.find((row) => row.name === name);
     values[name] = fieldValue(field, value);
   }

@@ -6,6 +6,7 @@ import { figureMount } from "./figure.js";
 import { pageOpen } from "./page.js";
 import { predictMount } from "./predict.js";
 import { symbolsWatch } from "./symbols.js";
+import { teacherMount } from "./teacher.js";
 
 const each = (selector, mount) => document.querySelectorAll(selector).forEach(mount);
 
@@ -20,6 +21,7 @@ export function start(lab) {
   each(".number", (host) => numberMount(host, page));
   each("figure[data-figure]", (host) => figureMount(host, page));
   each("details.predict", (host) => predictMount(host));
+  teacherMount(page, document.querySelector(".next"));
   symbolsWatch();
   targetFind(performance.now() + 5000);
   document.documentElement.dataset.ready = "";

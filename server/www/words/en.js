@@ -50,6 +50,11 @@ export const words = {
 <h2>Without scripts, on paper</h2>
 <p>Without scripts you have all texts, equations and answers, and pictures of the figures at the start. Printed, a lab is a handout: what is on the paper is what was on the screen.</p>`,
     copyLink: "Copy link",
+    teacher: {
+      title: "Make a link for your class",
+      lead: "Set the page up as it should open. Then choose what your class may change. The link has all of it.",
+      free: "free", "v.lock": "locked", "v.hide": "hidden",
+    },
     labs: "Labs",
     before: "Before",
     after: "Next",
