@@ -18,6 +18,10 @@ import { fieldText } from "./page/fields.js";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const languages = readdirSync(join(here, "words")).map((file) => basename(file, ".js")).sort();
+const translated = {};
+for (const language of languages) {
+  translated[language] = (await import(`./words/${language}.js`)).words;
+}
 
 // ---- Pieces of a page --------------------------------------------------------------------------------------------
 
@@ -92,13 +96,22 @@ const aids = (language, words, current) => ["glossary", "help"]
   .map((name) => `<a href="${root(language)}${name}"${name === current ? ' aria-current="page"' : ""}>${escape(words.page[name])}</a>`)
   .join(" ");
 
+/** The same page in the other languages. */
+const translations = (language, path) => languages.filter((other) => other !== language)
+  .map((other) => `<a href="${root(other)}${path}" hreflang="${other}" lang="${other}">${escape(translated[other].page.language)}</a>`)
+  .join(" ");
+
+/** Links in texts, which are written as in English, to the pages of a language. */
+const linked = (language, text) =>
+  language === "en" ? text : text.replace(/href="\/(?=(labs\/|glossary|help)|")/g, `href="${root(language)}`);
+
 const next = (language, words, name) => {
   const at = labs.findIndex((lab) => lab.name === name);
   const link = (lab, text) => (lab ? `<a href="${labPath(language, lab.name)}">${escape(text)}: ${escape(words.labs[lab.name].title)}</a>` : "");
   return `<p class="next">${link(labs[at - 1], words.page.before)} ${link(labs[at + 1], words.page.after)}</p>`;
 };
 
-function page(language, words, files, { title, body, name, script, data }) {
+function page(language, words, files, { title, body, name, path, script, data }) {
   return `<!doctype html>
 <html lang="${language}">
 <head>
@@ -114,10 +127,10 @@ ${script ? `<script type="module" src="${script}"></script>` : ""}
 </head>
 <body>
 <a class="skip" href="#main">${escape(words.page.skip)}</a>
-<header><a class="home" href="${root(language)}">posenc</a>${navigation(language, words, name)}${aids(language, words, name)}<button type="button" id="theme">${escape(words.page.theme)}</button></header>
+<header><a class="home" href="${root(language)}">posenc</a>${navigation(language, words, name)}${aids(language, words, name)}${translations(language, path)}<button type="button" id="theme">${escape(words.page.theme)}</button></header>
 <main id="main">
 <p id="notes" role="status" hidden></p>
-${body}
+${linked(language, body)}
 </main>
 <footer><p>${words.page.footer}</p></footer>
 <div id="live" class="spoken" aria-live="polite"></div>
@@ -132,7 +145,7 @@ function labPage(language, words, files, lab) {
   const { prose: article, ...live } = text;
   const body = `<article><h1>${escape(text.title)}</h1>\n${partsNamed(prose(termsLinked(article, language, words), lab, words))}\n${next(language, words, lab.name)}</article>`;
   const data = { page: words.page, lab: live };
-  return page(language, words, files, { title: text.title, body, name: lab.name, script: files[`labs/${lab.name}.js`], data });
+  return page(language, words, files, { title: text.title, body, name: lab.name, path: `labs/${lab.name}`, script: files[`labs/${lab.name}.js`], data });
 }
 
 /** [file, title, body] of each page that is no lab. */
@@ -204,12 +217,11 @@ const files = await scripts(out);
 for (const source of ["style/page.css", "style/icon.svg", "page/theme.js"]) {
   files[source] = asset(out, source);
 }
-for (const language of languages) {
-  const { words } = await import(`./words/${language}.js`);
+for (const [language, words] of Object.entries(translated)) {
   const folder = join(out, root(language).slice(1));
   mkdirSync(join(folder, "labs"), { recursive: true });
   for (const [name, title, body] of around(language, words)) {
-    writeFileSync(join(folder, `${name}.html`), page(language, words, files, { title, body, name }));
+    writeFileSync(join(folder, `${name}.html`), page(language, words, files, { title, body, name, path: name === "index" ? "" : name }));
   }
   for (const lab of labs) {
     writeFileSync(join(folder, "labs", `${lab.name}.html`), labPage(language, words, files, lab));

@@ -129,10 +129,10 @@ function dial(t, s, i, words) {
   const [sine, cosine] = pairColumns(s, i);
   const hand = (p, kind) => ({
     name: `${words.at} ${p}`, x: t.data[p * s.d_model + cosine], y: t.data[p * s.d_model + sine],
-    kind, symbol: kind ? "" : "p",
+    kind, symbol: kind === "to" ? "p" : "",
   });
   const p = s["v.p"];
-  return { title: `${words.pair} ${i}`, hands: [...(p > 0 ? [hand(p - 1, "ghost")] : []), hand(p)] };
+  return { title: `${words.pair} ${i}`, hands: [...(p > 0 ? [hand(p - 1, "ghost")] : []), hand(p, "to")] };
 }
 
 /** The formula's numbers from the inside out; the last two are as the service sent them. */

@@ -8,6 +8,7 @@ const numberings = ["count p", "p/N", "binary digits", "waves"];
 
 export const words = {
   page: {
+    language: "English",
     title: "Why order needs encoding",
     about: "Lessons about positional encodings of Transformers: every number comes from the service that serves them.",
     welcome: `<p>A Transformer reads all words of a text at once. This is how it comes to know which one stands where, in lessons that you can read, touch and check: every number on these pages was computed by the service that sent them, and the call is shown.</p>
