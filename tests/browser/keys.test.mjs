@@ -48,7 +48,7 @@ async function walk(page, key, most) {
   assert.fail(`no end after ${most} presses of ${key}: at ${visited.at(-1).name}`);
 }
 
-for (const [name, path] of [["index", "/"], ...labs.map(({ name }) => [name, `/labs/${name}`])]) {
+for (const [name, path] of [["index", "/"], ["glossary", "/glossary"], ["help", "/help"], ...labs.map(({ name }) => [name, `/labs/${name}`])]) {
   pageTest(site, `${name}: Tab reaches every control, in sight, and leads out again`, path, { reducedMotion: "reduce" }, async (page) => {
     const stops = await numberStops(page);
     const visited = await walk(page, "Tab", stops.length + 30);

@@ -17,7 +17,7 @@ const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-pra
 const DECIDED = { "color-contrast": "math, math *, svg text" };
 
 const site = await siteOpen();
-const pages = [["index", "/"], ...labs.map(({ name }) => [name, `/labs/${name}`])];
+const pages = [["index", "/"], ["glossary", "/glossary"], ["help", "/help"], ...labs.map(({ name }) => [name, `/labs/${name}`])];
 
 /** Until what depends on the window's width is drawn anew. */
 const settled = (page) =>
