@@ -14,7 +14,8 @@ const texts = words.page;
 /** Numbers what a reader must be able to reach; [description]. */
 const numberStops = (page) =>
   page.evaluate(() => {
-    const seen = (element) => element.getClientRects().length > 0 && getComputedStyle(element).visibility === "visible";
+    // what is in closed <details> has a place, but is not there to be reached
+    const seen = (element) => element.checkVisibility() && element.getClientRects().length > 0 && getComputedStyle(element).visibility === "visible";
     globalThis.stops = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")]
       .filter((element) => element.tabIndex >= 0 && !element.disabled && seen(element));
     return globalThis.stops.map((element) => `${element.localName}.${element.className} "${(element.ariaLabel ?? element.textContent).trim().slice(0, 40)}"`);
