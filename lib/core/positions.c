@@ -4,12 +4,12 @@
  *
  * Element i of a progression is fl(start + i*step), one rounding by fma, so that position 10^9 of a range
  * is the same number whether one begins at it or arrives there; adding the step up would drift. Rounding is
- * monotone: the elements of a positive step never descend. Hence the number of elements before `stop` is
- * found by bisection with the very expression that makes them, and ceil((stop - start) / step), which may be
- * off by one after its own roundings, is not needed.
+ * monotone: the elements of a positive step never descend. Hence the number of elements before `stop` is told by
+ * the very expression that makes them, of the elements next to the quotient (stop - start) / step, which by its own
+ * roundings may be off by one; only where it is off by more are they searched by bisection.
  *
- * Beyond 2^53 neighbouring whole numbers are the same double; such positions are refused, not merged. So are steps
- * that are smaller than those from one double to the next.
+ * Beyond 2^53 neighbouring whole numbers are the same double; such positions are refused, not merged, also where they
+ * would round to 2^53. So are steps that are smaller than those from one double to the next.
  *
  * Text is a range, start:stop[:step], or a list. Numbers follow the JSON grammar and stand without spaces, so
  * that a query has one spelling; negative numbers are positions and never count from the end.
@@ -62,6 +62,17 @@ static int step_check(double start, double step, double end, struct pe_error *er
         step, start, far, gap);
 }
 
+/* An end that is the double 2^53 by rounding lies beyond it where start + i*step - end, all of it, is on the outer side.
+ * Steps that passed step_check are of 1 or more there, so that each part below is exact: none has digits under 2^-52. */
+static int end_check(double start, double step, size_t i, struct pe_error *err) {
+    double end = progression(start, step, i);
+    double rest = start - end, lost = start - (rest + end); /* start = end + rest + lost */
+    if (fabs(end) < PE_POSITION_MAX || (fma((double)i, step, rest) + lost) * end <= 0) {
+        return PE_OK;
+    }
+    return pe_fail(err, PE_ERR_RANGE, "", "got positions beyond %.17g, " ALLOWED, end);
+}
+
 int pe_positions_steps(struct pe_positions *out, double start, double step, size_t count,
                        struct pe_error *err) {
     if (err->code || number_check("start", start, err) || number_check("step", step, err)) {
@@ -74,7 +85,7 @@ int pe_positions_steps(struct pe_positions *out, double start, double step, size
     if (count && (position_check(start, err) || position_check(last, err))) {
         return err->code;
     }
-    if (count > 1 && step_check(start, step, last, err)) {
+    if (count > 1 && (step_check(start, step, last, err) || end_check(start, step, count - 1, err))) {
         return err->code;
     }
     *out = (struct pe_positions){.length = count, .axes = 1, .start = start, .step = step};

@@ -202,6 +202,11 @@ START_TEST(steps_that_doubles_cannot_go_are_refused) {
         {-0x1p52 - 4, -0x1p52 + 2.5, 1, 7},
         {0x1p51, 0x1p51 + 2, 0.25, 0},
         {0x1p51, 0x1p51 + 2, 0.75, 3},
+        {TWO_53, TWO_53 + 2, 1, 0}, /* fl(2^53 + 1) = 2^53 */
+        {-TWO_53, -TWO_53 - 2, -1, 0},
+        {TWO_53 - 2, TWO_53 + 2, 1.5, 0},
+        {TWO_53 - 1, TWO_53 + 2, 2, 0}, /* 2^53 + 1 would go as 2^53, which it is not */
+        {TWO_53 - 2, TWO_53 + 2, 2, 2},
         {1e300, 0, 1e290, SIZE_MAX}, /* empty */
     };
     for (size_t i = 0; i < PE_COUNT(rows); i++) {
@@ -222,6 +227,28 @@ START_TEST(steps_that_doubles_cannot_go_are_refused) {
     err = (struct pe_error){0};
     ck_assert_int_eq(pe_positions_steps(&out, 0x1p52, 0.5, 1, &err), PE_OK);
     ck_assert_int_eq(pe_positions_steps(&out, 0x1p52, 0, 3, &err), PE_OK);
+}
+END_TEST
+
+/* Beyond 2^53 nothing is taken for 2^53. */
+START_TEST(ends_that_round_to_the_edge_from_beyond_are_refused) {
+    for (size_t i = 0; i < PE_COUNT(edge_table); i++) {
+        const double start = edge_table[i].start, step = edge_table[i].step;
+        const int code = edge_table[i].within ? PE_OK : PE_ERR_RANGE;
+        struct pe_error err = {0};
+        struct pe_positions out = {0};
+        ck_assert_msg(pe_positions_steps(&out, start, step, edge_table[i].count, &err) == code, "row %zu: %s",
+                      i, err.text);
+        err = (struct pe_error){0};
+        ck_assert_int_eq(pe_positions_steps(&out, start, step, edge_table[i].count - 1, &err), PE_OK);
+        err = (struct pe_error){0};
+        if (code != PE_OK) {
+            ck_assert_int_eq(pe_positions_range(&out, start, copysign(TWO_53 + 2, step), step, &err), code);
+            ck_assert_str_eq(err.text,
+                             step > 0 ? "got positions beyond 9007199254740992, allowed are -2^53 to 2^53"
+                                      : "got positions beyond -9007199254740992, allowed are -2^53 to 2^53");
+        }
+    }
 }
 END_TEST
 
@@ -262,7 +289,10 @@ START_TEST(steps_check_both_ends) {
         {5, 0, 3, PE_OK}, /* one position three times */
         {1e300, 1, 0, PE_OK},
         {TWO_53, 1, 1, PE_OK},
+        {TWO_53 - 1, 1, 2, PE_OK},
+        {TWO_53 - 1, 1, 3, PE_ERR_RANGE},
         {TWO_53 - 1, 1, 4, PE_ERR_RANGE},
+        {TWO_53 - 2, 1.5, 3, PE_ERR_RANGE},
         {-TWO_53 - 2, 1, 3, PE_ERR_RANGE},
         {TWO_53 + 2, -1, 9, PE_ERR_RANGE},
         {0, 1e300, 2, PE_ERR_RANGE},
@@ -396,6 +426,7 @@ Suite *positions_suite(void) {
     tcase_add_test(tests, a_range_ends_where_its_rounded_elements_do);
     tcase_add_test(tests, the_longest_ranges_have_2_to_the_53_elements);
     tcase_add_test(tests, steps_that_doubles_cannot_go_are_refused);
+    tcase_add_test(tests, ends_that_round_to_the_edge_from_beyond_are_refused);
     tcase_add_test(tests, elements_are_rounded_once);
     tcase_add_test(tests, a_long_range_takes_no_memory_and_does_not_drift);
     tcase_add_test(tests, steps_check_both_ends);
