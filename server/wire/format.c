@@ -17,6 +17,7 @@
 #define WIDE       (BIT(PE_DTYPE_F64) | BIT(PE_DTYPE_F32))
 #define IEEE       (WIDE | BIT(PE_DTYPE_F16))
 #define ALL        (IEEE | BIT(PE_DTYPE_BF16))
+#define NO_WEIGHT  (-1.0)
 
 static const struct format formats[FORMAT_COUNT] = {
     [FORMAT_JSON] =
@@ -120,32 +121,49 @@ static size_t span_to(const char *text, size_t length, const char *marks) {
     return i;
 }
 
-/* The weight of a media range: q=0.5; 1 where it is not given. */
+/* Digits with at most one point, up to 1; else NO_WEIGHT. Java's q=.2, and more than the three digits of RFC 9110, are
+ * none by its grammar, but clear. */
+static double weight_read(const char *text) {
+    static const char digits[] = "0123456789";
+    size_t whole = strspn(text, digits), point = text[whole] == '.';
+    size_t part = strspn(text + whole + point, digits), n = whole + point + part;
+    n += strspn(text + n, " \t");
+    bool ends = !text[n] || strchr(";,", text[n]);
+    double weight = whole + part > 0 && ends ? strtod(text, NULL) : NO_WEIGHT;
+    return weight <= 1 ? weight : NO_WEIGHT;
+}
+
+/* The weight of a media range or coding: q=0.5; 1 where it is not given. An element with NO_WEIGHT is passed over, as
+ * nobody knows whether it asks or refuses. */
 static double weight_of(const char *range, size_t length) {
     for (size_t i = span_to(range, length, ";"); i < length; i += span_to(range + i, length - i, ";")) {
         i++;
         i += strspn(range + i, " \t");
         if ((range[i] | 0x20) == 'q' && range[i + 1] == '=') {
-            return strtod(range + i + 2, NULL);
+            return weight_read(range + i + 2);
         }
     }
     return 1;
 }
 
-/* What an Accept says: the specific type with the highest weight, those it refuses (q=0), and whether it
- * takes anything else. Browsers that ask for a page (text/html) take pictures in its place, some by name, and anything:
- * whoever follows a link did not ask for a picture of the numbers. */
+/* What an Accept says: the specific type with the highest weight, those it refuses (q=0), and whether it takes
+ * anything else, as one does that says nothing. Browsers that ask for a page (text/html) take pictures in its place,
+ * some by name, and anything: whoever follows a link did not ask for a picture of the numbers. */
 struct accept {
     const struct format *best;
     double best_weight;
     unsigned refused; /* bits by enum format_id */
-    bool open, page;
+    bool said, open, page;
 };
 
 static void accept_range(struct accept *accept, const char *range, size_t length) {
     double weight = weight_of(range, length);
     const struct format *format = media_find(range, media_length(range));
-    if (format && !(weight > 0)) {
+    if (weight == NO_WEIGHT) {
+        return;
+    }
+    accept->said = true;
+    if (format && weight == 0) {
         accept->refused |= 1u << format->id;
     } else if (format && weight > accept->best_weight) {
         accept->best = format;
@@ -167,16 +185,20 @@ static struct accept accept_read(const char *text) {
     if (accept.best && accept.best->image && accept.page && accept.open) {
         accept.best = NULL;
     }
+    accept.open = accept.open || !accept.said;
     return accept;
 }
 
+/* Where gzip is not welcome all goes out as it is, also to who refuses `identity`, as the replies of operations do, which
+ * have no other coding: RFC 9110 lets a server pass over what it cannot serve, and 406 would help nobody. */
 bool format_takes_gzip(const char *text) {
     static const char *const codings[] = {"gzip", "x-gzip", "identity", "*"};
-    double weights[] = {-1, -1, -1, -1}; /* not said */
+    double weights[] = {NO_WEIGHT, NO_WEIGHT, NO_WEIGHT, NO_WEIGHT};
     for (const char *p = text ? text + strspn(text, " \t,") : ""; *p; p += strspn(p, " \t,")) {
         size_t length = span_to(p, strlen(p), ",");
-        for (size_t i = 0; i < PE_COUNT(codings); i++) {
-            weights[i] = media_is(codings[i], p, media_length(p)) ? weight_of(p, length) : weights[i];
+        double weight = weight_of(p, length);
+        for (size_t i = 0; i < PE_COUNT(codings) && weight != NO_WEIGHT; i++) {
+            weights[i] = media_is(codings[i], p, media_length(p)) ? weight : weights[i];
         }
         p += length;
     }
@@ -206,10 +228,7 @@ const struct format *format_choose(const char *asked, const char *accept, const 
         }
         return format;
     }
-    struct accept read = {.open = true};
-    if (accept && accept[0]) {
-        read = accept_read(accept);
-    }
+    struct accept read = accept_read(accept ? accept : "");
     if (!read.best && read.open) {
         read.best = not_refused(body ? body : &formats[FORMAT_JSON], read.refused);
     }

@@ -413,6 +413,13 @@ START_TEST(accepted_formats) {
         {"", "application/vnd.safetensors, */*;q=0.1", "application/x-safetensors"},
         {"", "text/html", NULL},
         {"", "text/csv;q=0", NULL},
+        {"", "text/csv;q=1.5, application/octet-stream;q=0.1", "application/octet-stream"},
+        {"", "text/csv, application/octet-stream;q=2", "text/csv"},
+        {"", "text/csv, text/csv;q=-0", "text/csv"},
+        {"", "text/html, */*;q=2", NULL},
+        {"", "text/csv;q=1.5", "application/json"}, /* nothing is left, as if nothing were asked */
+        {"", " , ", "application/json"},
+        {"", "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", "application/json"}, /* Java */
         {"", "application/json;q=0, */*", "application/x-npy"},
         {"", "*/*, application/json;q=0.0, application/x-npy;q=0", "application/octet-stream"},
         {"", "text/html;x=\"a, text/csv\"", NULL},
