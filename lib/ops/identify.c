@@ -95,12 +95,16 @@ static void row_compare(struct comparison *c, size_t row, size_t i) {
     }
 }
 
-static bool is_zero_row(const struct comparison *c, size_t i) {
-    double sum = 0;
-    for (size_t k = i * c->op->items; k < (i + 1) * c->op->items; k++) {
-        sum += c->got[k] * c->got[k];
+/* Zeros that the encoding has by itself are compared as any numbers; false where there is nothing to compare. */
+static bool row_is_made(struct comparison *c, size_t row, size_t i) {
+    const struct pe_identify *op = c->op;
+    const double *got = c->got + i * op->items;
+    bool pads = pe_trial_pads(op, c->trial, got, c->made + i * op->items);
+    if (pads || (c->trial->padded && pe_identify_is_zero(op, got))) {
+        c->finding.padding = c->finding.n_padding && c->finding.padding < row ? c->finding.padding : row;
+        c->finding.n_padding++;
     }
-    return sum < 0.01 * c->op->power * (double)c->op->items;
+    return !pads;
 }
 
 /* Rows first .. first+n-1 of those looked at; `rows`: which those are, NULL for all. */
@@ -116,10 +120,10 @@ static void block_compare(struct comparison *c, const size_t *rows, size_t first
     pe_trial_make(&made, c->shifted, c->made);
     pe_trial_make(&should, c->shifted, c->should);
     for (size_t i = 0; i < n; i++) {
-        if (op->n_zero > 0 && !c->trial->grid && is_zero_row(c, i)) {
-            continue;
+        size_t row = rows ? rows[first + i] : first + i;
+        if (row_is_made(c, row, i)) {
+            row_compare(c, row, i);
         }
-        row_compare(c, rows ? rows[first + i] : first + i, i);
     }
 }
 

@@ -261,7 +261,7 @@ struct pe_identify {
     size_t n;                           /* rows of the sample, by rising position */
     size_t *row;                        /* [n] */
     double *p, *got, *was;              /* [n], [n, items], [n, items] of `before` */
-    bool *zero;                         /* [n]: rows of zeros */
+    bool *zero;                         /* [n]: rows of zeros, of padding or of what made the table */
     size_t n_zero;
     double floor, power; /* as of a sheet */
     enum pe_trig_form form;
@@ -282,6 +282,8 @@ void pe_identify_load(const struct pe_identify *op, size_t row, double *got, dou
 
 /* ---- identify_sheet.c ---- */
 
+/* Is a row of a table, beside the others, as good as zeros? */
+bool pe_identify_is_zero(const struct pe_identify *op, const double *row);
 /* Reads a sample of the rows, and measures it. */
 int pe_identify_sample(struct pe_identify *op, struct pe_error *err);
 /* The sheet of a width. `rotary_dim` and `layout`: of turned vectors. */
@@ -308,6 +310,7 @@ struct pe_trial {
     const struct pe_identify_grid *grid; /* NULL: none */
     int nerf;                            /* features of NeRF: 1 with pi, 2 without */
     double length;                       /* of that, where it has one */
+    bool padded;                         /* with padding_idx where zeros are */
     double wrap;                         /* positions begin again at this one; 0: nowhere */
     struct pe_xpos xpos;
     double attention; /* of a stretch: its attention factor, 0: what its formula has */
@@ -334,6 +337,9 @@ struct pe_trial_rows {
     size_t n;
 };
 void pe_trial_make(const struct pe_trial_rows *rows, double *shifted, double *out);
+/* Of a table: is row `got` nearly zeros, where the trial has `made`, which is further from it than zeros are? */
+bool pe_trial_pads(const struct pe_identify *op, const struct pe_trial *trial, const double *got,
+                   const double *made);
 /* Plans are no memory of the arena: the most bytes that are open at once are charged to it. */
 int pe_identify_charge(struct pe_identify *op, size_t bytes, struct pe_error *err);
 /* Compares a trial with the sample and keeps it. A trial that the encoding refuses is dropped. */
@@ -398,6 +404,8 @@ struct pe_finding {
     double fault;          /* the largest difference to the encoding without its faults */
     double fault_position; /* where that is */
     double miss;           /* root mean square of what it does not explain */
+    size_t n_padding;      /* rows of zeros that only padding explains, */
+    size_t padding;        /* and the first of them */
     bool is_near;          /* that is too much for noise */
     bool rounding_shows;   /* the numbers tell that they were rounded to `stored` */
 };

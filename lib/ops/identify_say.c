@@ -238,17 +238,11 @@ static void of_growth(const struct subject *s, struct words *out) {
 }
 
 static void of_zeros(const struct subject *s, struct words *out) {
-    size_t first = SIZE_MAX;
-    if (s->trial->grid) {
-        return;
-    }
-    for (size_t k = 0; k < s->op->n; k++) {
-        first = s->op->zero[k] && s->op->row[k] < first ? s->op->row[k] : first;
-    }
-    if (s->op->n_zero == 1) {
-        say(out, JOINT, "row %zu is zeros, as that of padding (padding_idx)", first);
-    } else if (s->op->n_zero > 1) {
-        say(out, JOINT, "%zu rows are zeros, from row %zu on, as those of padding", s->op->n_zero, first);
+    if (s->finding->n_padding == 1) {
+        say(out, JOINT, "row %zu is zeros, as that of padding (padding_idx)", s->finding->padding);
+    } else if (s->finding->n_padding > 1) {
+        say(out, JOINT, "%zu rows are zeros, from row %zu on, as those of padding", s->finding->n_padding,
+            s->finding->padding);
     }
 }
 

@@ -93,9 +93,13 @@ static double floor_of(const struct pe_identify *op) {
     return (op->kind == PE_IDENTIFY_TURNED ? 3 : 1) * floor * sqrt(2 * op->power);
 }
 
+bool pe_identify_is_zero(const struct pe_identify *op, const double *row) {
+    return op->kind == PE_IDENTIFY_TABLE && op->items > 1 && mean_square(row, op->items) < 0.01 * op->power;
+}
+
 static void zeros_find(struct pe_identify *op) {
-    for (size_t k = 0; k < op->n && op->kind == PE_IDENTIFY_TABLE; k++) {
-        op->zero[k] = op->items > 1 && mean_square(op->got + k * op->items, op->items) < 0.01 * op->power;
+    for (size_t k = 0; k < op->n; k++) {
+        op->zero[k] = pe_identify_is_zero(op, op->got + k * op->items);
         op->n_zero += op->zero[k];
     }
     if (op->n_zero * 2 > op->n) { /* more is no padding */

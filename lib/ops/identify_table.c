@@ -8,13 +8,14 @@
 #include <math.h>
 #include <string.h>
 
-/* The mean by which the numbers are more than the positions, and the length by which these were divided. */
+/* The mean by which the numbers are more than the positions, and the length by which these were divided: told without
+ * rows of zeros, which may be of padding. */
 static int search_naive(struct pe_identify *op, struct pe_error *err) {
     double more = 0, pp = 0, px = 0;
     for (size_t k = 0; k < op->n; k++) {
-        for (size_t c = 0; c < op->items; c++) {
+        for (size_t c = 0; c < op->items && !op->zero[k]; c++) {
             double x = op->got[k * op->items + c];
-            more += (x - op->p[k]) / (double)(op->n * op->items);
+            more += (x - op->p[k]) / (double)((op->n - op->n_zero) * op->items);
             pp += op->p[k] * op->p[k];
             px += op->p[k] * x;
         }
@@ -35,7 +36,7 @@ static int search_naive(struct pe_identify *op, struct pe_error *err) {
                                  .width = op->width,
                                  .penalty = 4 + log1p(fabs(forms[i].shift))};
         trial.ladder.v[PE_LADDER_OFFSET] = forms[i].shift;
-        bool told = i != 1 || length > 0;
+        bool told = i != 1 || length > 1; /* p / 1 is p */
         if (told && pe_trial_add(op, &trial, err)) {
             return err->code;
         }

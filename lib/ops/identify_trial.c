@@ -74,7 +74,8 @@ static void sinusoidal_spec(const struct pe_identify *op, struct pe_trial *trial
     set_real(to, "position_scale", trial->ladder.sign * pe_ladder_scale(&trial->ladder), 1);
     set_real(to, "offset", v[PE_LADDER_OFFSET], 0);
     double padding = padding_of(op, trial);
-    if (!isnan(padding)) {
+    trial->padded = !isnan(padding);
+    if (trial->padded) {
         set_real(to, "padding_idx", padding, NAN);
     }
     trial->factor = exp(v[PE_LADDER_FACTOR]);
@@ -356,6 +357,19 @@ void pe_trial_make(const struct pe_trial_rows *rows, double *shifted, double *ou
 
 /* ---- Comparing ----------------------------------------------------------------------------------------- */
 
+bool pe_trial_pads(const struct pe_identify *op, const struct pe_trial *trial, const double *got,
+                   const double *made) {
+    double size = 0, miss = 0;
+    if (op->n_zero == 0 || trial->grid || !pe_identify_is_zero(op, got)) {
+        return false;
+    }
+    for (size_t i = 0; i < op->items; i++) {
+        size += got[i] * got[i];
+        miss += (got[i] - made[i]) * (got[i] - made[i]);
+    }
+    return size < miss;
+}
+
 /* Rows of the sample in even steps, both ends among them. */
 static void compare(const struct pe_identify *op, struct pe_trial *trial, const struct pe_plan *plan) {
     size_t most = PE_IDENTIFY_COMPARED / op->items < 8 ? 8 : PE_IDENTIFY_COMPARED / op->items;
@@ -369,10 +383,10 @@ static void compare(const struct pe_identify *op, struct pe_trial *trial, const 
                                            .p = op->p + k,
                                            .was = op->was ? op->was + k * op->items : NULL,
                                            .n = 1};
-        if (op->zero[k] && !trial->grid && isnan(padding_of(op, trial))) {
+        pe_trial_make(&rows, shifted, made);
+        if (pe_trial_pads(op, trial, op->got + k * op->items, made)) {
             continue;
         }
-        pe_trial_make(&rows, shifted, made);
         for (size_t i = 0; i < op->items; i++) {
             double off = op->got[k * op->items + i] - made[i];
             sum += off * off;

@@ -313,6 +313,38 @@ START_TEST(small_numbers_with_noise_are_named) {
 }
 END_TEST
 
+/* Zeros, and what is small beside the rest, are of padding only where the encoding has other numbers. Row `zeroed` was
+ * made one of padding, if any. */
+static const struct {
+    const char *params, *mistake;
+    size_t rows, zeroed;
+} plain[] = {
+    {"d_model=4", NULL, 16, 0},
+    {"d_model=4", NULL, 1000, 0},
+    {"d_model=4 form=normalized seq_len=16", NULL, 16, 0},
+    {"d_model=4 form=binary", NULL, 16, 0},
+    {"d_model=4", "row 5 is zeros, as that of padding (padding_idx)", 16, 5},
+    {"d_model=4 form=normalized seq_len=16", "row 15 is zeros, as that of padding (padding_idx)", 16, 15},
+    {"d_model=4 form=binary", "row 7 is zeros, as that of padding (padding_idx)", 16, 7},
+    {"d_model=4", "row 700 is zeros, as that of padding (padding_idx)", 1000, 700},
+};
+
+START_TEST(zeros_of_its_own_are_no_padding) {
+    struct pe_spec spec = spec_of("naive", plain[_i].params);
+    struct pe_positions at = {.length = plain[_i].rows, .axes = 1, .step = 1};
+    struct pe_tensor table = encoded(&spec, &at, PE_DTYPE_F64);
+    memset((double *)table.data + 4 * plain[_i].zeroed, 0, 4 * sizeof(double)); /* row 0 is so already */
+    struct pe_identify_args asked = {.size = sizeof asked, .tensor = &table};
+    ck_assert(!pe_identify_open(arena, &result, &asked, &err));
+    ck_assert_uint_eq(result.n, 1); /* not p/1 beside p */
+    ck_assert_str_eq(result.candidates[0].encoding.encoding->type, "naive");
+    ck_assert_double_eq(identify_number(&result.candidates[0].encoding, "form"),
+                        identify_number(&spec, "form"));
+    ck_assert_double_eq(result.candidates[0].max_abs, 0);
+    ck_assert_pstr_eq(result.candidates[0].mistake, plain[_i].mistake);
+}
+END_TEST
+
 /* Fewer bits than positions need. */
 START_TEST(bits_that_begin_again_are_named) {
     double x[64 * 4];
@@ -461,6 +493,7 @@ Suite *identify_suite(void) {
     tcase_add_loop_test(single, features_of_nerf_are_named, 0, 2);
     tcase_add_loop_test(single, divided_positions_have_float32_angles, 0, 2);
     tcase_add_test(single, small_numbers_with_noise_are_named);
+    tcase_add_loop_test(single, zeros_of_its_own_are_no_padding, 0, COUNT(plain));
     tcase_add_test(single, bits_that_begin_again_are_named);
     tcase_add_test(single, of_equal_tables_the_usual_one_is_first);
     tcase_add_loop_test(single, rows_that_cannot_be_measured_are_named, 0, COUNT(sparse));
