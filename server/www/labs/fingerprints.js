@@ -86,9 +86,8 @@ const between = (list) => ({ least: Math.min(...list), most: Math.max(...list) }
 /** A row of the table of doubles: how far apart the nearest two are, and whether they are neighbours. */
 function doublesRow(d, { unique, step }, words) {
   const [a, b] = unique.indices;
-  return [
-    String(d), b - a, unique.closest, { holds: b - a === 1, text: say(words.step, { step: step.max }), number: step.max },
-  ];
+  const verdict = { holds: b - a === 1, text: say(words.step, { step: step.max }), number: step.max };
+  return [String(d), b - a, unique.closest, verdict];
 }
 
 // ---- The lab -----------------------------------------------------------------------------------------------------
