@@ -14,7 +14,7 @@ export const words = {
     welcome: `<p>A Transformer reads all words of a text at once. This is how it comes to know which one stands where, in lessons that you can read, touch and check: every number on these pages was computed by the service that sent them, and the call is shown.</p>
 <p>You need no linear algebra beyond lists of numbers, multiplying and adding. Words that you may not know are in the <a href="/glossary">glossary</a>.</p>`,
     lecturers: `<h2>For lecturers</h2>
-<p>Everything here works without the internet, from one program. Every picture is a link: set a figure up, press “Copy link” beneath it, and your class opens the same. At the end of each lab, “Make a link for your class” hides or locks what should not be touched. “PNG” saves a figure for slides, “Show the call” tells how to compute it, and printing a lab gives a handout. No reader is counted, and nothing is sent anywhere else.</p>`,
+<p>Everything here works without the internet, from one program. Every picture is a link: set a figure up, press “Copy link” beneath it, and your class opens the same. At the end of each lab, “Make a link for your class” hides or locks what should not be touched. “PNG” saves a figure for slides, “Show the call” tells how to compute it, and printing a lab gives a handout. Nothing is sent anywhere else.</p>`,
     size: "About {minutes} minutes: {figures} figures, {questions} questions",
     asks: "You will be asked:",
     glossary: "Glossary",
