@@ -15,10 +15,13 @@ struct pe_plan {
     atomic_size_t references;
     const struct pe_encoding *row;
     struct pe_plan_view view;
-    size_t bytes; /* of the whole block */
+    size_t bytes;
+    struct pe_allocator allocator; /* of the block that it is in; alloc NULL: it is one of aligned_alloc */
+    void *block;
 };
 
 #define ALIGN 64
+#define LARGE ((size_t)1 << 18) /* blocks that an allocator is asked for */
 
 /* All that an error's text has room for, beside what stands around it: the registry grows. */
 #define NAMES_ROOM (sizeof(((struct pe_error *)0)->text) - 100)
@@ -162,36 +165,68 @@ static int plan_fill(struct pe_plan *plan, const struct pe_spec *spec, size_t da
                                              : pe_error_poll(err); /* what was stopped is half a plan */
 }
 
-int pe_plan_open(struct pe_plan **out, const struct pe_spec *spec, struct pe_error *err) {
+static int plan_check(const struct pe_spec *spec, const struct pe_encoding *row, struct pe_error *err) {
+    if (err->code || (row->adopt && row->adopt(spec->params, err)) ||
+        pe_fields_check(spec->encoding->fields, spec->encoding->n_fields, spec->params, err)) {
+        return err->code;
+    }
+    return row->check ? row->check(spec->params, err) : PE_OK;
+}
+
+/* Its memory, cleared. What an allocator gives need not be aligned. */
+static struct pe_plan *plan_take(size_t bytes, const struct pe_allocator *allocator) {
+    const bool large = bytes >= LARGE && allocator && allocator->alloc;
+    char *block = large ? allocator->alloc(allocator->context, bytes + ALIGN) : aligned_alloc(ALIGN, bytes);
+    if (!block) {
+        return NULL;
+    }
+    struct pe_plan *plan = (void *)(block + (ALIGN - (uintptr_t)block % ALIGN) % ALIGN);
+    memset(plan, 0, bytes);
+    plan->bytes = bytes;
+    plan->allocator = large ? *allocator : (struct pe_allocator){0};
+    plan->block = block;
+    return plan;
+}
+
+static void plan_give(struct pe_plan *plan) {
+    const struct pe_allocator allocator = plan->allocator;
+    if (allocator.alloc) {
+        allocator.release(allocator.context, plan->block, plan->bytes + ALIGN);
+    } else {
+        free(plan);
+    }
+}
+
+int pe_plan_open_within(struct pe_plan **out, const struct pe_spec *spec, struct pe_arena *arena,
+                        const struct pe_allocator *allocator, struct pe_error *err) {
     *out = NULL;
     if (err->code) {
         return err->code;
     }
     const struct pe_encoding *row = pe_encoding_row(spec->encoding);
-    if (row->adopt && row->adopt(spec->params, err)) {
-        return err->code;
-    }
-    if (pe_fields_check(spec->encoding->fields, spec->encoding->n_fields, spec->params, err)) {
-        return err->code;
-    }
-    if (row->check && row->check(spec->params, err)) {
+    if (plan_check(spec, row, err)) {
         return err->code;
     }
     size_t data_bytes = row->plan_bytes ? row->plan_bytes(spec->params) : 0;
     size_t bytes =
         rounded(sizeof(struct pe_plan)) + rounded(spec->encoding->params_size) + rounded(data_bytes);
-    struct pe_plan *plan = aligned_alloc(ALIGN, bytes);
+    if (arena && pe_arena_charge(arena, bytes, err)) {
+        return err->code;
+    }
+    struct pe_plan *plan = plan_take(bytes, allocator);
     if (!plan) {
         return pe_fail(err, PE_ERR_MEMORY, "", "no memory for a plan of %zu bytes", bytes);
     }
-    memset(plan, 0, bytes);
-    plan->bytes = bytes;
     if (plan_fill(plan, spec, data_bytes, err)) {
-        free(plan);
+        plan_give(plan);
         return err->code;
     }
     *out = plan;
     return PE_OK;
+}
+
+int pe_plan_open(struct pe_plan **out, const struct pe_spec *spec, struct pe_error *err) {
+    return pe_plan_open_within(out, spec, NULL, NULL, err);
 }
 
 struct pe_plan *pe_plan_share(struct pe_plan *plan) {
@@ -201,7 +236,7 @@ struct pe_plan *pe_plan_share(struct pe_plan *plan) {
 
 void pe_plan_close(struct pe_plan *plan) {
     if (plan && atomic_fetch_sub(&plan->references, 1) == 1) {
-        free(plan);
+        plan_give(plan);
     }
 }
 

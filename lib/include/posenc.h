@@ -110,6 +110,9 @@ PE_API int pe_spec_fit(struct pe_spec *spec, size_t width, size_t length, struct
  * threads. Tensors and texts of the spec stay VIEWS. Errors are at the parameter's name. */
 struct pe_plan;
 PE_API int pe_plan_open(struct pe_plan **plan, const struct pe_spec *spec, struct pe_error *err) PE_CHECKED;
+/* The same, of large ones from `allocator`; counts in `arena`, before any is taken. Either may be NULL. */
+PE_API int pe_plan_open_within(struct pe_plan **plan, const struct pe_spec *spec, struct pe_arena *arena,
+                               const struct pe_allocator *allocator, struct pe_error *err) PE_CHECKED;
 PE_API struct pe_plan *pe_plan_share(struct pe_plan *plan); /* one more reference; returns plan */
 PE_API void pe_plan_close(struct pe_plan *plan);            /* NULL is allowed */
 PE_API const struct pe_encoding_info *pe_plan_encoding(const struct pe_plan *plan);

@@ -15,6 +15,7 @@
 #include "api/plan_key.h"
 #include "digest.h"
 #include "metrics.h"
+#include "service.h"
 #include "wire/echo.h"
 
 #include <pthread.h>
@@ -59,7 +60,8 @@ static void item_release(struct item *item) {
     }
 }
 
-static struct item *item_make(const struct pe_spec *spec, const struct plan_key *key, struct pe_error *err) {
+static struct item *item_make(const struct service *service, const struct pe_spec *spec,
+                              const struct plan_key *key, struct pe_arena *arena, struct pe_error *err) {
     struct item *item = malloc(sizeof *item + key->n);
     if (item == NULL) {
         pe_fail(err, PE_ERR_MEMORY, "", "no memory for a plan");
@@ -68,7 +70,7 @@ static struct item *item_make(const struct pe_spec *spec, const struct plan_key 
     *item = (struct item){.key_n = key->n};
     atomic_init(&item->references, 1);
     memcpy(item->key, key->bytes, key->n);
-    if (pe_plan_open(&item->planned.plan, spec, err) != PE_OK) {
+    if (pe_plan_open_within(&item->planned.plan, spec, arena, &service->allocator, err) != PE_OK) {
         free(item);
         return NULL;
     }
@@ -179,7 +181,20 @@ static void keep(struct plans *plans, struct item *item) {
     }
 }
 
-const struct planned *plans_take(struct plans *plans, const struct pe_spec *spec, struct pe_error *err) {
+/* The one that is kept, which counts like one that is made; or NULL. */
+static struct item *find_counted(struct plans *plans, const struct plan_key *key, uint64_t hash,
+                                 struct pe_arena *arena, struct pe_error *err) {
+    struct item *item = key->unfit ? NULL : find(plans, key, hash);
+    if (item != NULL && pe_arena_charge(arena, pe_plan_bytes(item->planned.plan), err) != PE_OK) {
+        item_release(item);
+        return NULL;
+    }
+    return item;
+}
+
+const struct planned *plans_take(const struct service *service, const struct pe_spec *spec,
+                                 struct pe_arena *arena, struct pe_error *err) {
+    struct plans *plans = service->plans;
     struct plan_key key; /* not cleared: its bytes are many */
     uint64_t hash = 0;
     struct item *item = NULL;
@@ -189,10 +204,12 @@ const struct planned *plans_take(struct plans *plans, const struct pe_spec *spec
     if (keeps) {
         plan_key_make(&key, spec);
         hash = digest_words(plans->seed, key.bytes, key.n);
-        item = key.unfit ? NULL : find(plans, &key, hash);
+        item = find_counted(plans, &key, hash, arena, err);
     }
     bool hit = item != NULL;
-    item = hit ? item : item_make(spec, &key, err);
+    if (!hit && err->code == PE_OK) {
+        item = item_make(service, spec, &key, arena, err);
+    }
     if (item == NULL) {
         return NULL;
     }

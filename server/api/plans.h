@@ -10,6 +10,7 @@
 #include "posenc_fields.h"
 
 struct metrics;
+struct service;
 struct plans; /* any thread */
 
 #define PLANS_MOST 1024 /* kept at once */
@@ -27,8 +28,10 @@ struct plans *plans_open(size_t keep_bytes, struct metrics *metrics);
 void plans_close(struct plans *plans); /* what was taken stays until it is given back */
 
 /* The plan of a spec whose tables have their tensors: kept, or made and perhaps kept from now on. To be given
- * back. NULL on failure, of which nothing is kept. `plans` NULL: it is made. */
-const struct planned *plans_take(struct plans *plans, const struct pe_spec *spec, struct pe_error *err);
+ * back. Either counts in the arena of who takes it: limits must not depend on who came before. Memory of large ones
+ * is from the service's allocator. NULL on failure, of which nothing is kept. Without service->plans it is made. */
+const struct planned *plans_take(const struct service *service, const struct pe_spec *spec,
+                                 struct pe_arena *arena, struct pe_error *err);
 void plans_give(const struct planned *planned);
 
 #endif

@@ -139,11 +139,11 @@ static int plan_longer(struct task *task, struct pe_plan **longer, const struct 
     memcpy(copy, params, info->params_size);
     *(int64_t *)(void *)(copy + row->offset) = 2 * (double)length <= row->max ? 2 * length : length / 2;
     const struct pe_spec spec = {.encoding = info, .params = copy};
-    if (pe_plan_open(longer, &spec, err)) {
+    if (pe_plan_open_within(longer, &spec, task->arena, &task->service->allocator, err)) {
         return pe_error_at(err, "encoding");
     }
     task->plans[task->n_plans++] = *longer;
-    return pe_arena_charge(task->arena, pe_plan_bytes(*longer), err) ? pe_error_at(err, "encoding") : PE_OK;
+    return PE_OK;
 }
 
 static int declare(struct task *task, struct properties_task *op, struct pe_error *err) {

@@ -212,16 +212,11 @@ int task_plan(struct task *task, struct pe_plan **plan, struct pe_spec *spec, si
     if (resolve_tables(task, spec, err) || pe_spec_fit(spec, width, length, err)) {
         return pe_error_at(err, "encoding");
     }
-    const struct planned *planned = plans_take(task->service->plans, spec, err);
+    const struct planned *planned = plans_take(task->service, spec, task->arena, err);
     if (!planned) {
         return pe_error_at(err, "encoding");
     }
     *plan = task->plans[task->n_plans++] = pe_plan_share(planned->plan);
-    /* One that was kept counts like one that was made: limits must not depend on who came before. */
-    if (pe_arena_charge(task->arena, pe_plan_bytes(*plan), err)) {
-        plans_give(planned);
-        return pe_error_at(err, "encoding");
-    }
     task->encoding_json = pe_arena_text(task->arena, planned->json, planned->json_n, err);
     plans_give(planned);
     if (!task->encoding_json) {

@@ -8,10 +8,12 @@
 #include "api/plans.h"
 #include "call_run.h"
 #include "metrics.h"
+#include "service.h"
 #include "wire/bind.h"
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MIB ((size_t)1 << 20)
@@ -21,7 +23,7 @@ static struct metrics *metrics;
 
 static void setup(void) {
     struct pe_error err = {0};
-    arena = pe_arena_open(16 * MIB, NULL, &err);
+    arena = pe_arena_open(256 * MIB, NULL, &err);
     metrics = metrics_open(NULL, 0, &err);
     ck_assert(arena && metrics);
 }
@@ -51,7 +53,7 @@ static struct pe_spec spec_of(struct pe_arena *memory, const char *text) {
 static const struct planned *take(struct plans *plans, const char *text) {
     struct pe_error err = {0};
     struct pe_spec spec = spec_of(arena, text);
-    const struct planned *planned = plans_take(plans, &spec, &err);
+    const struct planned *planned = plans_take(&(struct service){.plans = plans}, &spec, arena, &err);
     ck_assert_msg(planned != NULL, "%s: %s", text, err.text);
     return planned;
 }
@@ -151,7 +153,7 @@ START_TEST(what_points_into_a_request_is_not_kept) {
     const struct pe_tensor keys = {numbers, PE_DTYPE_F32, 2, {3, 4}};
     struct pe_spec spec = spec_of(arena, "shaw");
     ck_assert_int_eq(pe_spec_set_tensor(&spec, "keys", &keys, &err), PE_OK);
-    const struct planned *planned = plans_take(plans, &spec, &err);
+    const struct planned *planned = plans_take(&(struct service){.plans = plans}, &spec, arena, &err);
     ck_assert_msg(planned != NULL, "%s", err.text);
     plans_give(planned);
     plans_give(take(plans, "deberta seed=1 pos_att_type=c2p"));
@@ -168,7 +170,7 @@ START_TEST(failures_are_not_kept) {
     struct pe_spec spec = spec_of(arena, "sinusoidal d_model=7 odd=reject");
     for (int i = 0; i < 2; i++) {
         struct pe_error err = {0};
-        ck_assert_ptr_null(plans_take(plans, &spec, &err));
+        ck_assert_ptr_null(plans_take(&(struct service){.plans = plans}, &spec, arena, &err));
         ck_assert_int_ne(err.code, PE_OK);
         ck_assert_str_eq(err.path, "d_model");
     }
@@ -184,6 +186,57 @@ START_TEST(nothing_may_be_kept) {
     ck_assert(!shared(plans, "sinusoidal d_model=8", "sinusoidal d_model=8"));
     ck_assert_int_eq(counted(METRICS_PLANS) + counted(METRICS_PLAN_HITS), 0);
     plans_close(plans);
+}
+END_TEST
+
+/* ---- Memory -------------------------------------------------------------------------------------------- */
+
+/* Blocks that an allocator gave, now and at most at once. */
+struct blocks {
+    size_t now, ever;
+};
+
+static void *block_take(void *context, size_t bytes) {
+    struct blocks *blocks = context;
+    blocks->now++;
+    blocks->ever++;
+    return malloc(bytes);
+}
+
+static void block_give(void *context, void *block, size_t bytes) {
+    (void)bytes;
+    ((struct blocks *)context)->now--;
+    free(block);
+}
+
+/* As a daemon with little memory was not spared before: 13 MB were taken, filled, and then found to be too much. */
+START_TEST(too_large_a_plan_is_not_made) {
+    struct pe_error err = {0};
+    struct blocks blocks = {0};
+    const struct service service = {.allocator = {block_take, block_give, &blocks}};
+    const struct pe_spec spec = spec_of(arena, "sinusoidal d_model=65536");
+    struct pe_arena *small = pe_arena_open(MIB, NULL, &err);
+    ck_assert_ptr_null(plans_take(&service, &spec, small, &err));
+    ck_assert_int_eq(err.code, PE_ERR_LIMIT);
+    ck_assert_uint_eq(blocks.ever, 0);
+    pe_arena_close(small);
+}
+END_TEST
+
+START_TEST(large_plans_are_in_the_allocators_blocks) {
+    struct blocks blocks = {0};
+    const struct service service = {.allocator = {block_take, block_give, &blocks}};
+    struct pe_error err = {0};
+    const struct pe_spec large = spec_of(arena, "sinusoidal d_model=65536"),
+                         small = spec_of(arena, "sinusoidal d_model=8");
+    const struct planned *planned = plans_take(&service, &large, arena, &err);
+    ck_assert_msg(planned != NULL, "%s", err.text);
+    ck_assert_uint_eq((uintptr_t)planned->plan % 64, 0);
+    ck_assert_uint_eq(blocks.now, 1);
+    plans_give(planned);
+    ck_assert_uint_eq(blocks.now, 0);
+    plans_give(plans_take(&service, &small, arena, &err));
+    ck_assert_uint_eq(blocks.ever, 1);
 }
 END_TEST
 
@@ -286,7 +339,7 @@ static void *take_and_use(void *context) {
         float row[8];
         snprintf(text, sizeof text, "sinusoidal d_model=8 offset=%d", i * i % 23);
         struct pe_spec spec = spec_of(own, text);
-        const struct planned *planned = plans_take(plans, &spec, &err);
+        const struct planned *planned = plans_take(&(struct service){.plans = plans}, &spec, own, &err);
         if (planned) {
             pe_encode_rows(planned->plan, &positions, PE_DTYPE_F32, 0, 1, row);
             good = row[0] <= 1 && planned->json[0] == '{';
@@ -373,6 +426,8 @@ Suite *plans_suite(void) {
     tcase_add_test(tests, what_points_into_a_request_is_not_kept);
     tcase_add_test(tests, failures_are_not_kept);
     tcase_add_test(tests, nothing_may_be_kept);
+    tcase_add_test(tests, too_large_a_plan_is_not_made);
+    tcase_add_test(tests, large_plans_are_in_the_allocators_blocks);
     tcase_add_test(tests, bytes_are_bounded);
     tcase_add_test(tests, their_number_is_bounded);
     tcase_add_test(tests, the_one_used_longest_ago_goes);
