@@ -57,10 +57,11 @@
  *                  - a step adds 1, and the error of 2 cos w times what it multiplies; steps count U(2), U(1) and 1
  *                    times, 6 at most. That error is 4.6 where w is next to nothing (cosine, above: what is
  *                    subtracted vanishes), and at most 7.5 from where these sum up to 3.4: 34.5 with what is rounded
- *                70.3. What is above 1 is rounded by 2: of one row, that is 4 more. Of several it can only be where 1, 2
- *                or 3 w are next to a multiple of pi. For 2 and 3 these sums are small. Where w itself, or what it lacks
- *                of pi, is below 2^-10, they are 14, and the steps 39.6; but one part of the turning is next to nothing,
- *                and the other off by 2.3:                                         76.7, and the bound is 80
+ *                70.3. What is above 1 is rounded by 2: of one row, that is 4 more. Of several it can only be where 1, 2,
+ *                3 or 4 w (rows -1/2 to 7/2) are next to a multiple of pi. For 2, 3 and 4 these sums are small: with 4,
+ *                sin 4w is next to nothing. Where w itself, or what it lacks of pi, is below 2^-10, they are 14, and the
+ *                steps 39.6; but one part of the turning is next to nothing, and the other off by 2.3:
+ *                                                                                  76.7, and the bound is 80
  *     rough      polynomials of 2^-49 and 2^-53.1, the phase to 2^-55 turns (2^-52.4), and roundings as above:
  *                                                                                              below 2^-48.6
  *
@@ -188,7 +189,7 @@ static void step_put(struct pe_wave_step *step, int k, const struct wave_angle *
     }
 }
 
-/* unit: half of the least of them, which are 1, 3, 5 and 7 of these. */
+/* unit: twice the least of them, which are 1, 3, 5 and 7 halves of it. */
 static void steps_fill(const struct wave_kernel *kernel, const struct pe_wave_turns *turns, size_t n,
                        int64_t unit, bool pairs, struct pe_wave_step *steps) {
     struct wave_angle angle;

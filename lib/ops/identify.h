@@ -277,7 +277,7 @@ struct pe_identify {
 
 int pe_identify_read(struct pe_arena *arena, struct pe_identify *op, const struct pe_identify_args *args,
                      struct pe_error *err);
-/* Rows first .. first+n-1 of those posted: what was made, and what was there before (where that is). */
+/* One row of those posted: what was made, and what was there before (where that is). */
 void pe_identify_load(const struct pe_identify *op, size_t row, double *got, double *was);
 
 /* ---- identify_sheet.c ---- */
@@ -286,7 +286,7 @@ void pe_identify_load(const struct pe_identify *op, size_t row, double *got, dou
 bool pe_identify_is_zero(const struct pe_identify *op, const double *row);
 /* Reads a sample of the rows, and measures it. */
 int pe_identify_sample(struct pe_identify *op, struct pe_error *err);
-/* The sheet of a width. `rotary_dim` and `layout`: of turned vectors. */
+/* The sheet of a width. `layout`: of turned vectors. */
 int pe_identify_sheet(const struct pe_identify *op, struct pe_sheet *sheet, size_t width, int layout,
                       struct pe_error *err);
 

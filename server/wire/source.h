@@ -42,7 +42,7 @@ struct source {
     size_t spill_n, spill_at;
     struct png *png; /* NULL: it is no picture */
     bool flat;
-    bool failed; /* a number that the format cannot hold: the body ends short */
+    bool failed; /* a number that the format cannot hold, a picture without memory: the body ends short */
 };
 
 /* Describes the body of a result in a format. Memory for the rows of streamed tensors comes from the arena.
