@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A plan is found by its descriptor (api/plan_key.h). Equal bytes make equal plans; hashes only find the bucket. They
- * begin with a number that the daemon draws, so that nobody can send parameters that all come into one; if all did,
- * PLANS_MOST descriptors would be compared.
+ * A plan is found by its descriptor (api/plan_key.h). Equal bytes make equal plans; hashes only find the bucket.
+ * Whoever sends parameters that all come into one bucket has PLANS_MOST descriptors compared: a bound, so hashes need
+ * no secret.
  *
  * Kept is only what lives by itself. A plan whose parameters still point into its request (posted tensors,
  * names) goes with it, and so does one with a table that was loaded, which is quickly made.
@@ -22,7 +22,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #define BUCKETS ((size_t)1024)
 #define SHARE   4 /* no plan takes more than so much of what may be kept: it would throw out the others */
@@ -41,7 +40,6 @@ struct plans {
     pthread_mutex_t lock;
     struct metrics *metrics;
     size_t keep_bytes, kept_bytes, n;
-    uint64_t seed; /* of hashes */
     struct item *newest, *oldest;
     struct item *buckets[BUCKETS];
 };
@@ -203,7 +201,7 @@ const struct planned *plans_take(const struct service *service, const struct pe_
     key.unfit = true;
     if (keeps) {
         plan_key_make(&key, spec);
-        hash = digest_words(plans->seed, key.bytes, key.n);
+        hash = digest_words(DIGEST_START, key.bytes, key.n);
         item = find_counted(plans, &key, hash, arena, err);
     }
     bool hit = item != NULL;
@@ -230,18 +228,11 @@ void plans_give(const struct planned *planned) {
     item_release(planned != NULL ? item_of(planned) : NULL);
 }
 
-/* So early that there is no chance yet, it is a number that all know. */
-static uint64_t seed_draw(void) {
-    uint64_t seed;
-    return getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed ? seed : DIGEST_START;
-}
-
 struct plans *plans_open(size_t keep_bytes, struct metrics *metrics) {
     struct plans *plans = calloc(1, sizeof *plans);
     if (plans != NULL) {
         plans->keep_bytes = keep_bytes;
         plans->metrics = metrics;
-        plans->seed = seed_draw();
         pthread_mutex_init(&plans->lock, NULL);
     }
     return plans;
