@@ -99,8 +99,9 @@ static const char *say_size(const struct look *look, const struct look *sample, 
                 of[i], sizes[i], 1 / LARGEST, LARGEST);
         }
         if (seen[i] < 1 / LARGEST) {
-            return verdict(op, err, "none of these: in all %zu rows that are searched every number%s is 0",
-                           op->n, of[i]);
+            return verdict(op, err,
+                           "none of these: in all %zu rows that are searched every number%s is %s%.3g", op->n,
+                           of[i], seen[i] > 0 ? "below " : "", seen[i] > 0 ? 1 / LARGEST : 0);
         }
     }
     return NULL;

@@ -164,6 +164,23 @@ START_TEST(sizes_are_told_where_they_cannot_be_searched) {
 }
 END_TEST
 
+/* The only number of a size that can be searched is in a row that is not. */
+START_TEST(rows_that_are_searched_are_told_by_their_size) {
+    enum { ROWS = 700, WIDTH = 4, ALONE = 301 };
+    static const char *const said[] = {"every number is 0", "every number is below 1e-60"};
+    static double x[ROWS * WIDTH];
+    for (size_t i = 0; i < COUNT(x); i++) {
+        x[i] = i / WIDTH == ALONE ? 1 : _i * 1e-70;
+    }
+    struct pe_tensor table = {x, PE_DTYPE_F64, 2, {ROWS, WIDTH}};
+    struct pe_identify_args asked = {.size = sizeof asked, .tensor = &table};
+    ck_assert_msg(!pe_identify_open(arena, &result, &asked, &err), "%s: %s", err.path, err.text);
+    const char *reason = strstr(result.verdict, "rows that are searched ");
+    ck_assert_msg(reason && strcmp(reason + strlen("rows that are searched "), said[_i]) == 0, "%s",
+                  result.verdict);
+}
+END_TEST
+
 START_TEST(zeros_are_told_with_their_type) {
     double x[12] = {0};
     struct pe_tensor table = {x, _i ? PE_DTYPE_F32 : PE_DTYPE_F64, 2, {3, 4}};
@@ -307,6 +324,7 @@ Suite *identify_plain_suite(void) {
     tcase_add_test(single, angles_of_0_turn_nothing);
     tcase_add_loop_test(single, rows_that_are_not_searched_are_looked_at, 0, 2);
     tcase_add_loop_test(single, sizes_are_told_where_they_cannot_be_searched, 0, 3 * COUNT(sizes));
+    tcase_add_loop_test(single, rows_that_are_searched_are_told_by_their_size, 0, 2);
     tcase_add_loop_test(single, zeros_are_told_with_their_type, 0, 2);
     tcase_add_loop_test(single, shapes_are_told_as_posted, 0, 4);
     tcase_add_test(single, numbers_that_are_none_are_told_as_posted);
