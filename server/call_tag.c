@@ -127,7 +127,9 @@ static uint64_t hash_reply(uint64_t hash, const struct call *call) {
     if (call->source.png) {
         const struct png_look *look = png_look(call->source.png);
         const double numbers_of_look[] = {look->domain, (double)look->cell, look->theme};
-        hash = digest_words(hash, numbers_of_look, sizeof numbers_of_look);
+        char maker[PNG_MAKER_ROOM];
+        png_maker(maker);
+        hash = hash_text(digest_words(hash, numbers_of_look, sizeof numbers_of_look), maker);
     }
     return hash;
 }

@@ -38,7 +38,9 @@
 
 #include <math.h>
 #include <png.h>
+#include <stdio.h>
 #include <string.h>
+#include <zlib.h>
 
 #define SIDE_MAX     ((size_t)65536) /* pixels: more is shown by no browser */
 #define SIDE_DEFAULT ((size_t)1024)
@@ -51,6 +53,9 @@
 #define WORK_ALIGN ((size_t)16)
 #define OUT_BYTES  ((size_t)96 << 10)
 #define LEVEL      4 /* two thirds of the time of 6, for a few per cent more bytes where cells are small */
+/* One more with each change of LEVEL, palettes, rounding or whatever else makes other bytes of the same numbers: caches
+ * ask by it whether what they keep still holds. */
+#define PICTURE_VERSION 1
 
 static const struct pe_choice themes[] = {
     {"light", PNG_LIGHT, "zero is nearly white"}, {"dark", PNG_DARK, "zero is nearly black"}, {0}};
@@ -305,6 +310,11 @@ struct png *png_open(struct pe_arena *arena, const struct png_look *look, const 
     }
     png->head = NULL;
     return reserve(png, err) ? png : NULL;
+}
+
+void png_maker(char text[PNG_MAKER_ROOM]) {
+    snprintf(text, PNG_MAKER_ROOM, "picture %d, libpng %s, zlib %s", PICTURE_VERSION,
+             png_get_libpng_ver(NULL), zlibVersion());
 }
 
 const struct png_look *png_look(const struct png *png) {

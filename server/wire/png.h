@@ -30,6 +30,9 @@ struct png;  /* ARENA; all its memory is, and there before its lines are */
  * the encoding (JSON, NULL = none). Whoever asks err to stop stops the picture. NULL on failure. */
 struct png *png_open(struct pe_arena *arena, const struct png_look *look, const struct result_item *item,
                      const char *encoding, struct text *head, struct pe_error *err);
+/* What the bytes follow from beside numbers, look and texts: this file's version, and those of the libraries. */
+#define PNG_MAKER_ROOM 96
+void png_maker(char text[PNG_MAKER_ROOM]);
 /* The look with what was not given. */
 const struct png_look *png_look(const struct png *png);
 /* The next bytes of those that are ready. */
