@@ -65,6 +65,7 @@ LINK = $(CC) -pthread -Wl,--as-needed $(OPT) $(CFLAGS) $(LDFLAGS)
 # The server sees the library's public headers only; tests see everything.
 INC_lib := -Ilib/include -Ilib $(BLAS_CFLAGS)
 INC_server := -Ilib/include -Iserver
+INC_build := $(INC_server)
 INC_tests := -Ilib/include -Ilib -Iserver -Itests
 
 # ---- Sources -------------------------------------------------------------------------------------------------
@@ -74,7 +75,7 @@ MAIN_SRC := $(wildcard server/main.c)
 UNIT_SRC := $(wildcard tests/*.c tests/unit/*.c tests/properties/*.c tests/faults/*.c)
 HEADERS := $(wildcard lib/include/*.h lib/*/*.h server/*.h server/*/*.h)
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
-SERVER_OBJ := $(SERVER_SRC:%.c=$(B)/%.o) $(B)/config/presets.o build/site.o
+SERVER_OBJ := $(SERVER_SRC:%.c=$(B)/%.o) $(B)/config/presets.o $(B)/build/site.o $(B)/build/site.bin.o
 MAIN_OBJ := $(MAIN_SRC:%.c=$(B)/%.o)
 UNIT_OBJ := $(UNIT_SRC:%.c=$(B)/%.o)
 OBJ := $(LIB_OBJ) $(SERVER_OBJ) $(MAIN_OBJ) $(UNIT_OBJ)
@@ -124,9 +125,10 @@ $(B)/config/%.o: config/%.json
 	@mkdir -p $(@D)
 	@$(LD) -r -b binary -z noexecstack -o $@ $<
 
-# The web page, built by node into build/www and from there into build/site.o, one for all flavours. WITH_WEB=0 leaves
-# it out, as having no node does; WITH_WEB=made takes build/site.c and build/site.bin as they are, and so does who has
-# no node but these, as root may who installs what another has built.
+# The web page, built by node into build/www and from there into build/site.c and its bytes, build/site.bin, one for all
+# flavours, which are compiled as all else is. WITH_WEB=0 leaves it out, as having no node does; WITH_WEB=made takes
+# build/site.c and build/site.bin as they are, and so does who has no node but these, as root may who installs what
+# another has built.
 WWW := server/www
 WEB := $(if $(filter 0 made,$(WITH_WEB)),,web) # what .ci/setup is asked for
 ifndef WITH_WEB
@@ -157,9 +159,9 @@ build/site.c: build/www.list
 	@: > build/site.bin
 	@printf '#include "site.h"\nconst struct site site_embedded = {0};\n' > $@
 endif
-build/site.o: build/site.c server/site.h
-	@$(CC) $(DIALECT) $(WARN) -O2 $(INC_server) -c -o build/site-table.o $<
-	@cd build && $(LD) -r -z noexecstack -o site.o site-table.o -b binary site.bin
+$(B)/build/site.bin.o: build/site.c # written with its bytes
+	@mkdir -p $(@D)
+	@cd build && $(LD) -r -b binary -z noexecstack -o $(@:build/%=%) site.bin
 
 $(B)/libposenc.a: $(LIB_OBJ)
 	@rm -f $@
