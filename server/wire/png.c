@@ -337,7 +337,8 @@ bool png_wants_row(const struct png *png) {
 
 static unsigned char entry_of(double value, double domain) {
     double i = floor((value + domain) / (2 * domain) * 255 + 0.5);
-    return i > 255 ? 255 : i > 0 ? (unsigned char)i : 0;
+    double held = i > 255 ? 255 : i > 0 ? i : 0;
+    return (unsigned char)held;
 }
 
 void png_row(struct png *png, const void *numbers) {
