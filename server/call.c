@@ -265,7 +265,7 @@ static int bind_task(struct call *call) {
         return call->err.code;
     }
     task->posted = bind.posted;
-    task->stream_ok = call_is_get(call);
+    task->stream_ok = call_is_get(call) && call->service->config->streams > 0;
     return PE_OK;
 }
 
@@ -289,10 +289,12 @@ static int plan_reply(struct call *call) {
         return err->code;
     }
     const struct result_item *first = result_first(&task->result);
-    call->reply.stream = first && !first->tensor.data && pe_tensor_count(&first->tensor) > 0;
+    bool made_later = first && !first->tensor.data && pe_tensor_count(&first->tensor) > 0;
     call->reply.length = source_length(&call->source);
     call->bound = source_bound(&call->source);
-    return call->reply.stream ? PE_OK : call_room_check(call, call->format, call->bound, err);
+    call->reply.stream = made_later || (call_room_streams(call, call->format) &&
+                                        call->bound > (uint64_t)call->service->config->reply_bytes);
+    return made_later && !call->format->image ? PE_OK : call_room_check(call, call->format, call->bound, err);
 }
 
 static void run_nothing(const void *state, size_t part) {

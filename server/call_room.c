@@ -4,15 +4,27 @@
  * it is declared; but its tensors are asked about before an operation takes memory for them, so that a request
  * whose reply is too large is told so and takes nothing from others. What is counted then is what the tensors
  * take in the reply's format; names and shapes come later.
+ *
+ * A picture may take as many bytes as it has pixels, a thousand times what it takes. So where that is more than may be
+ * buffered it is streamed, if it may be, and what bounds it is what bounds a stream.
  */
 #include "call_state.h"
 
 #include "config.h"
 
+bool call_room_streams(const struct call *call, const struct format *format) {
+    return format->image && call->task.stream_ok;
+}
+
 int call_room_check(const struct call *call, const struct format *format, uint64_t bound,
                     struct pe_error *err) {
-    uint64_t limit = (uint64_t)call->service->config->reply_bytes;
+    const struct config *config = call->service->config;
+    bool streams = call_room_streams(call, format) && config->stream_bytes > config->reply_bytes;
+    uint64_t limit = (uint64_t)(streams ? config->stream_bytes : config->reply_bytes);
     bool text = format->id == FORMAT_JSON || format->id == FORMAT_CSV;
+    const char *hint = text            ? "; a binary format is smaller"
+                       : format->image ? "; a smaller png.cell makes a smaller picture"
+                                       : "";
     if (bound <= limit) {
         return PE_OK;
     }
@@ -21,9 +33,9 @@ int call_room_check(const struct call *call, const struct format *format, uint64
                              "with this reply all may take %llu bytes, at most %llu are allowed",
                              (unsigned long long)bound, (unsigned long long)limit);
     }
-    return pe_fail_limit(
-        err, "", "reply_bytes", limit, bound, "the reply may take %llu bytes, at most %llu are allowed%s",
-        (unsigned long long)bound, (unsigned long long)limit, text ? "; a binary format is smaller" : "");
+    return pe_fail_limit(err, "", streams ? "stream_bytes" : "reply_bytes", limit, bound,
+                         "the reply may take %llu bytes, at most %llu are allowed%s",
+                         (unsigned long long)bound, (unsigned long long)limit, hint);
 }
 
 static int room_ask(void *context, const struct pe_tensor *shape, struct pe_error *err) {

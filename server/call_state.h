@@ -102,6 +102,8 @@ void call_answer_empty(struct call *call, int status);
 void call_add_header(struct call *call, const char *name, const char *value);
 void call_add_common_headers(struct call *call); /* of every reply */
 /* call_room.c */
+/* May a reply in this format be pulled from its source, whether or not its numbers are there already? */
+bool call_room_streams(const struct call *call, const struct format *format);
 /* PE_ERR_LIMIT where a reply of so many bytes in this format, or with a batch's entries before, is too long. */
 int call_room_check(const struct call *call, const struct format *format, uint64_t bound,
                     struct pe_error *err);

@@ -288,8 +288,25 @@ def test_streams():
         expect_cells(image, struct.unpack(f"<{len(raw) // 4}f", raw), 64, 1, 1)
         status, _, body = daemon.get(MATRIX + "&format=png&png.cell=64")
         assert status == 200, body
-        status, _, body = daemon.get(MATRIX.replace("0:4", "0:99") + "&format=png&png.cell=64")
-        assert status == 413 and json.loads(body)["option"], body
+        image = picture(daemon, MATRIX.replace("0:4", "0:99") + "&format=png&png.cell=64")
+        assert (image.width, image.height) == (6 * 64, 99 * 64)
+
+
+def test_too_large():
+    """Where a picture cannot be streamed, one that may be too large for a buffer is a 413 that says what makes it smaller."""
+    large = MATRIX.replace("0:4", "0:99")
+    with Daemon(PATH, "--reply-bytes=1048576") as daemon:
+        status, _, body = daemon.post("/v1/encode?format=png&png.cell=64", {
+            "encoding": {"type": "sinusoidal", "d_model": 6}, "positions": "0:99"})
+        problem = json.loads(body)
+        assert status == 413 and problem["option"] == "reply_bytes" and "png.cell" in problem["detail"], problem
+        assert daemon.request("HEAD", large + "&format=png&png.cell=64")[0] == 200
+    with Daemon(PATH, "--reply-bytes=1048576", "--streams=0") as daemon:
+        status, headers, body = daemon.get(large + "&format=png&png.cell=64")
+        problem = json.loads(body)
+        assert status == 413 and problem["option"] == "reply_bytes" and "png.cell" in problem["detail"], problem
+        assert "Retry-After" not in headers
+        assert picture(daemon, large + "&format=png").height == 99 * 10
 
 
 # ---- what stands beside them -----------------------------------------------------------------------------------------

@@ -224,6 +224,16 @@ def test_head():
         assert status == 413 and problem["option"] == "stream_bytes" and problem["got"] > problem["limit"], problem
 
 
+def test_no_streams():
+    """Where none are allowed, what fits is buffered, and what does not is too large: later it would be, too."""
+    with Daemon(PATH, "--streams=0", "--reply-bytes=1MiB") as daemon:
+        for form in ("npy", "raw", "json", "csv", "safetensors"):
+            status, headers, body = daemon.get(target(50, form))
+            assert status == 200 and "Transfer-Encoding" not in headers, (form, status)
+            status, headers, body = daemon.get(target(5000, form))
+            assert status == 413 and json.loads(body)["option"] == "reply_bytes" and "Retry-After" not in headers, (form, body)
+
+
 # ---- clients --------------------------------------------------------------------------------------------------------
 
 def curl(daemon, path, *options):

@@ -433,13 +433,52 @@ START_TEST(no_picture) {
 }
 END_TEST
 
-/* One million pixels for 256 numbers: told before there is memory for them. */
+/* One million pixels for 256 numbers: told before there is memory for them, where it cannot be streamed. */
 START_TEST(the_limit) {
+    static const char get[] =
+        "GET /v1/encode?type=sinusoidal&d_model=16&positions=0:16&format=png&png.cell=64";
+    struct call_try posted = {.request = "POST /v1/encode?format=png&png.cell=64",
+                              .body = "{\"encoding\":{\"type\":\"sinusoidal\",\"d_model\":16},"
+                                      "\"positions\":\"0:16\"}"};
+    struct call_try no_streams = {.request = get}, small_streams = {.request = get};
     ground.config.reply_bytes = 1 << 20;
-    struct call_try try = {
-        .request = "GET /v1/encode?type=sinusoidal&d_model=16&positions=0:16&format=png&png.cell=64"};
-    call_expect_problem(&ground, &try, 413, "limit", "body", NULL);
-    call_try_close(&try);
+    call_expect_problem(&ground, &posted, 413, "limit", "body", NULL);
+    ck_assert_ptr_nonnull(strstr(call_try_text(&posted, "detail"), "png.cell"));
+    ground.config.stream_bytes = (1 << 20) + 1;
+    call_expect_problem(&ground, &small_streams, 413, "limit", "body", NULL);
+    ck_assert_str_eq(call_try_text(&small_streams, "option"), "stream_bytes");
+    ground.config.stream_bytes = 1 << 30;
+    ground.config.streams = 0;
+    call_expect_problem(&ground, &no_streams, 413, "limit", "body", NULL);
+    ck_assert_str_eq(call_try_text(&no_streams, "option"), "reply_bytes");
+    call_try_close(&posted);
+    call_try_close(&small_streams);
+    call_try_close(&no_streams);
+}
+END_TEST
+
+/* More numbers, or larger squares, are never let in where fewer or smaller ones are not: what a buffer may not hold is
+ * streamed, whether its numbers are computed before or meanwhile. */
+START_TEST(streamed) {
+    static const char *const requests[] = {
+        "encode?type=sinusoidal&d_model=16&png.cell=32&positions=0:",
+        "bias?type=alibi&heads=2&head_index=0&key_positions=0:64&png.cell=8&query_positions=0:",
+        "similarity?type=sinusoidal&d_model=8&metric=cosine&return=gram&png.cell=2&positions=0:"};
+    bool streams[2] = {false};
+    ground.config.reply_bytes = 1 << 17;
+    for (size_t i = 0; i < PE_COUNT(requests); i++) {
+        for (int n = 1; n < 300; n *= 2) {
+            char request[160];
+            snprintf(request, sizeof request, "GET /v1/%s%d&format=png", requests[i], n);
+            struct call_try try = {.request = request};
+            call_try(&ground, &try);
+            ck_assert_msg(try.status == 200, "%s: %d, %s", request, try.status, try.reply);
+            streams[call_reply(try.call)->stream] = true;
+            call_try_close(&try);
+        }
+        ck_assert(streams[0] && streams[1]);
+        streams[0] = streams[1] = false;
+    }
 }
 END_TEST
 
@@ -547,6 +586,7 @@ Suite *png_suite(void) {
     tcase_add_test(tests, refused);
     tcase_add_test(tests, no_picture);
     tcase_add_test(tests, the_limit);
+    tcase_add_test(tests, streamed);
     tcase_add_test(tests, stopped);
     tcase_add_test(tests, memory_is_reserved);
     tcase_add_test(tests, no_memory);
