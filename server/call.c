@@ -483,10 +483,14 @@ void call_write(struct call *call) {
     call_add_header(call, "Server-Timing", call->timing);
 }
 
-void call_refuse(struct call *call, int code, const char *detail) {
+void call_refuse_at(struct call *call, const char *field, int code, const char *detail) {
     error_clear(&call->err);
-    pe_fail(&call->err, code, "body", "%s", detail);
+    pe_fail(&call->err, code, field, "%s", detail);
     call_answer_problem(call);
+}
+
+void call_refuse(struct call *call, int code, const char *detail) {
+    call_refuse_at(call, "body", code, detail);
 }
 
 void call_refuse_client(struct call *call, const char *option, uint64_t limit, uint64_t got) {

@@ -79,6 +79,8 @@ void call_run(struct call *call, size_t part);
 void call_write(struct call *call);
 /* An answer that the embedding server gives in its place: queue full, draining, header gate. */
 void call_refuse(struct call *call, int code, const char *detail);
+/* The same, for what stands in this field; else it is the whole, `body`. */
+void call_refuse_at(struct call *call, const char *field, int code, const char *detail);
 /* The same for one client that asks for more at once than the option, a static text, allows it: 429. */
 void call_refuse_client(struct call *call, const char *option, uint64_t limit, uint64_t got);
 

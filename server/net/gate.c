@@ -59,9 +59,10 @@ static bool value_is(const struct gate_header *header, const char *text) {
 /* ---- Faults -------------------------------------------------------------------------------------------- */
 
 /* The first fault stays. */
-static void refuse(struct gate_result *result, int code, const char *detail) {
+static void refuse(struct gate_result *result, int code, const char *field, const char *detail) {
     if (result->code == 0) {
         result->code = code;
+        result->field = field;
         snprintf(result->detail, sizeof result->detail, "%s", detail);
     }
 }
@@ -71,6 +72,7 @@ static void refuse_field(struct gate_result *result, int code, const struct gate
     if (result->code == 0) {
         int shown = header->name_size < 60 ? (int)header->name_size : 60;
         result->code = code;
+        result->field = "headers";
         snprintf(result->detail, sizeof result->detail, "header %.*s: %s", shown, header->name, what);
     }
 }
@@ -106,18 +108,18 @@ static void check_target(const struct gate_request *request, struct gate_result 
     for (const char *c = target; *c != '\0'; c++) {
         in_path = in_path && *c != '?';
         if (*c <= 0x20 || *c >= 0x7f || *c == '#') {
-            refuse(result, SERVER_BAD_REQUEST,
+            refuse(result, SERVER_BAD_REQUEST, in_path ? "path" : "query",
                    "the target holds a space, a control character, a # or a byte beyond ASCII; it must be "
                    "percent-encoded");
         } else if (*c == '%' && in_path && escaped(c) < 0) {
-            refuse(result, SERVER_BAD_REQUEST,
+            refuse(result, SERVER_BAD_REQUEST, "path",
                    "the path holds a % that two hexadecimal digits do not follow");
         } else if (*c == '%' && in_path && (escaped(c) < 0x20 || escaped(c) == 0x7f)) {
-            refuse(result, SERVER_BAD_REQUEST, "the path holds an encoded control character");
+            refuse(result, SERVER_BAD_REQUEST, "path", "the path holds an encoded control character");
         }
     }
     if (!is_form(request)) {
-        refuse(result, SERVER_BAD_REQUEST, "the target must begin with / (or http://host/)");
+        refuse(result, SERVER_BAD_REQUEST, "path", "the target must begin with / (or http://host/)");
     }
 }
 
@@ -210,22 +212,22 @@ static void check_framing(const struct gate_request *request, const struct frami
                           struct gate_result *result) {
     bool one_zero = strcmp(request->version, "HTTP/1.0") == 0;
     if (framing->n_lengths > 1) {
-        refuse(result, SERVER_BAD_REQUEST, "header Content-Length was sent more than once");
+        refuse(result, SERVER_BAD_REQUEST, "Content-Length", "header Content-Length was sent more than once");
     }
     if (framing->n_lengths > 0 && framing->n_codings > 0) {
-        refuse(result, SERVER_BAD_REQUEST,
+        refuse(result, SERVER_BAD_REQUEST, "Content-Length",
                "headers Content-Length and Transfer-Encoding contradict each other");
     }
     if (framing->n_codings > 1 || (framing->n_codings > 0 && one_zero)) {
-        refuse(result, SERVER_BAD_REQUEST,
+        refuse(result, SERVER_BAD_REQUEST, "Transfer-Encoding",
                one_zero ? "HTTP/1.0 has no Transfer-Encoding"
                         : "header Transfer-Encoding was sent more than once");
     }
     if (framing->n_hosts > 1) {
-        refuse(result, SERVER_BAD_REQUEST, "header Host was sent more than once");
+        refuse(result, SERVER_BAD_REQUEST, "Host", "header Host was sent more than once");
     }
     if (framing->n_hosts == 0 && !one_zero) {
-        refuse(result, SERVER_BAD_REQUEST, "header Host is missing");
+        refuse(result, SERVER_BAD_REQUEST, "Host", "header Host is missing");
     }
     if (framing->n_codings > 0) {
         result->length = -1;
@@ -247,7 +249,7 @@ static void check_gaps(const struct gate_request *request, struct gate_result *r
     uintptr_t target = (uintptr_t)request->target_at, version = (uintptr_t)request->version;
     if (target != end_of(request->method, strlen(request->method)) + 1 ||
         version != target + strlen(request->target) + 1) {
-        refuse(result, SERVER_BAD_REQUEST, "the request line holds a NUL");
+        refuse(result, SERVER_BAD_REQUEST, "body", "the request line holds a NUL");
     }
     uintptr_t end = end_of(request->version, strlen(request->version)), crlf = 2;
     for (size_t i = 0; i < request->n_headers; i++) {
@@ -258,7 +260,7 @@ static void check_gaps(const struct gate_request *request, struct gate_result *r
         end = end_of(header->value, header->value_size);
     }
     if (end_of(request->method, request->head_size) != end + 2 * crlf) {
-        refuse(result, SERVER_BAD_REQUEST,
+        refuse(result, SERVER_BAD_REQUEST, "headers",
                "a line of the header is folded, begins with a colon, ends without CR, or holds a NUL");
     }
 }
@@ -307,13 +309,13 @@ void gate_check(const struct gate_request *request, struct gate_result *result) 
     struct framing framing = {0};
     *result = (struct gate_result){.length = -1};
     if (request->n_headers > GATE_MAX_HEADERS) {
-        refuse(result, SERVER_BAD_REQUEST, "more than 128 header fields");
+        refuse(result, SERVER_BAD_REQUEST, "headers", "more than 128 header fields");
         return;
     }
     for (size_t i = 0; i < request->n_headers; i++) {
         const struct gate_header *header = &request->headers[i];
         if (!is_token(header->name, header->name_size)) {
-            refuse(result, SERVER_BAD_REQUEST,
+            refuse(result, SERVER_BAD_REQUEST, "headers",
                    "a header's name holds a space or another character that names "
                    "must not have");
         } else if (!is_value(header->value, header->value_size)) {
@@ -326,7 +328,7 @@ void gate_check(const struct gate_request *request, struct gate_result *result) 
     check_framing(request, &framing, result);
     check_gaps(request, result);
     if (!is_token(request->method, strlen(request->method))) {
-        refuse(result, SERVER_BAD_REQUEST, "the method is not a word");
+        refuse(result, SERVER_BAD_REQUEST, "method", "the method is not a word");
     }
     check_target(request, result);
     for (size_t i = 0; i < PE_COUNT(head_rows); i++) {

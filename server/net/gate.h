@@ -38,6 +38,7 @@ struct gate_request {
 
 struct gate_result {
     int code;              /* enum server_code; 0 = let in */
+    const char *field;     /* what of the request is at fault, a static text */
     char detail[160];      /* one line, for the client */
     int64_t length;        /* of the body; -1 = not known before its end */
     bool expects_continue; /* the client waits before it sends the body */

@@ -101,7 +101,7 @@ bool request_begin(struct request *request, const struct gate_request *seen) {
     request->phase = REQUEST_BODY;
     if (gate.code != 0) {
         request->malformed = request->close = true;
-        call_refuse(request->call, gate.code, gate.detail);
+        call_refuse_at(request->call, gate.field, gate.code, gate.detail);
         request->phase = REQUEST_READY;
     } else if (call_answered(request->call)) {
         answer_early(request, &gate);

@@ -55,6 +55,27 @@ START_TEST(targets_refused) {
 }
 END_TEST
 
+/* The problem says where in the request it is. */
+START_TEST(where) {
+    static const struct {
+        const char *method, *target, *field;
+    } cases[] = {{"GET", "/%GG", "path"},   {"GET", "/a%0Ab", "path"},  {"GET", "x", "path"},
+                 {"GET", "/a b?x", "path"}, {"GET", "/a?b c", "query"}, {"GET", "/%g?b c", "path"},
+                 {"G(T", "/", "method"}};
+    for (size_t i = 0; i < PE_COUNT(cases); i++) {
+        struct gate_request request = get(cases[i].target);
+        request.method = cases[i].method;
+        ck_assert_str_eq(check(&request).field, cases[i].field);
+    }
+    struct gate_request request = get("/");
+    add(&request, "Host", "y");
+    ck_assert_str_eq(check(&request).field, "Host");
+    request = get("/");
+    add(&request, "X-Y", "a\x01");
+    ck_assert_str_eq(check(&request).field, "headers");
+}
+END_TEST
+
 /* Those that are asked of the server in place of a path. */
 START_TEST(methods_and_their_targets) {
     static const struct {
@@ -316,6 +337,7 @@ Suite *gate_suite(void) {
     TCase *tests = tcase_create("gate");
     tcase_add_test(tests, plain_requests_pass);
     tcase_add_test(tests, targets_refused);
+    tcase_add_test(tests, where);
     tcase_add_test(tests, methods_and_their_targets);
     tcase_add_test(tests, hosts);
     tcase_add_test(tests, gaps_between_the_texts);
