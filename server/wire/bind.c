@@ -137,9 +137,25 @@ static struct pe_spec *query_spec(const struct bind *bind, const struct pe_field
     return *row ? (struct pe_spec *)(void *)((char *)bind->op.base + (*row)->offset) : NULL;
 }
 
+/* Here an object is given by its members, or named by one of its switches; who gives it whole is told so. */
+static int query_object(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
+                        const char *value, struct pe_error *err) {
+    const struct pe_field *word = pe_field_find(row->fields, row->n_fields, value);
+    if (word && word->kind == PE_KIND_BOOL) {
+        return pe_field_parse(bind->arena, target->fields, row, target->base, value, err);
+    }
+    char words[480];
+    return pe_fail(err, PE_ERR_TYPE, row->name,
+                   "must be %s (in a query each by itself, as %s.%s=), got \"%.60s\"",
+                   pe_field_words(row, words, sizeof words), row->name, row->fields[0].name, value);
+}
+
 /* The row's value; numbers of tensors are float32 unless float64 is asked for, as in a JSON body. */
 static int query_value(struct bind *bind, const struct bind_target *target, const struct pe_field *row,
                        const char *value, struct pe_error *err) {
+    if (row->kind == PE_KIND_OBJECT) {
+        return query_object(bind, target, row, value, err);
+    }
     bool tensor = row->kind == PE_KIND_TENSOR || (row->kind == PE_KIND_TABLE && value[0] == '[');
     if (!tensor) {
         return pe_field_parse(bind->arena, target->fields, row, target->base, value, err);

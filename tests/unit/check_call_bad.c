@@ -175,6 +175,8 @@ static const struct row queries[] = {
      "malformed percent-encoding or control character at byte 1"},
     {GET "type=sinusoidal&d_mo%00del=4", NULL, 400, "bad_request", "query", NULL},
     {"GET /v1/encode%zz", NULL, 400, "bad_request", "path", NULL},
+    {GET "type=none&positions=0:4&format=png&png=1", NULL, 400, "type", "png",
+     "must be an object with domain, cell, theme (in a query each by itself, as png.domain=), got \"1\""},
     {GET "encoding=bert&positions=0:4", NULL, 400, "missing", "encoding.table", NULL},
     {GET "type=learned&table=nope&positions=0:4", NULL, 400, "unknown_name", "encoding.table", NULL},
     {GET "type=learned&table=[[1,2],[3,4]]&positions=0:3", NULL, 400, "range", "positions[2]",

@@ -128,7 +128,7 @@ static const struct bad {
     {HEAD8 "scaling.rope_type=linear&scaling.factor=two", NULL, 400, "type", "encoding.scaling.factor",
      "must be a number, got \"two\""},
     {HEAD8 "scaling=linear", NULL, 400, "type", "encoding.scaling",
-     "must be an object with rope_type, factor, rope_theta, partial_rotary_factor, original_max_position_embeddings, attention_factor, mscale, mscale_all_dim, beta_fast, beta_slow, truncate, low_freq_factor, high_freq_factor, short_factor, long_factor, freq_scale, ext_factor, attn_factor, freq_factors, or the word truncate, got \"linear\""},
+     "must be an object with rope_type, factor, rope_theta, partial_rotary_factor, original_max_position_embeddings, attention_factor, mscale, mscale_all_dim, beta_fast, beta_slow, truncate, low_freq_factor, high_freq_factor, short_factor, long_factor, freq_scale, ext_factor, attn_factor, freq_factors, or the word truncate (in a query each by itself, as scaling.rope_type=), got \"linear\""},
     {HEAD8 "scaling.rope_type=default&scaling.factor=2", NULL, 400, "unknown_field", "encoding.scaling.factor",
      "rope_type default does not use it"},
     {HEAD8 "scaling.rope_type=dynamic&scaling.factor=2&scaling.original_max_position_embeddings=64", NULL, 400, "missing", "encoding.seq_len",
