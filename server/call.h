@@ -87,6 +87,8 @@ void call_refuse_client(struct call *call, const char *option, uint64_t limit, u
 const struct call_reply *call_reply(const struct call *call);
 /* The next bytes of the reply's body; 0 = its end. Not for HEAD and 304, which have none. */
 size_t call_pull(struct call *call, char *out, size_t room);
+/* Of a stream, no more than one turn among others may cost: perhaps none yet. *more: are there any to come? */
+size_t call_pull_turn(struct call *call, char *out, size_t room, bool *more);
 /* In place of pulling: the body where it lies until call_close, into parts [SOURCE_MAX_PIECES] (wire/source.h). Returns
  * their number, 0 where it has to be pulled. */
 struct source_part;

@@ -86,6 +86,10 @@ size_t call_pull(struct call *call, char *out, size_t room) {
     return call->pull ? call->pull(call, out, room) : pull_buffer(call, out, room);
 }
 
+size_t call_pull_turn(struct call *call, char *out, size_t room, bool *more) {
+    return source_pull_turn(&call->source, out, room, more);
+}
+
 size_t call_parts(const struct call *call, struct source_part *parts) {
     if (call->pull == pull_source && !call->reply.stream) {
         return source_parts(&call->source, parts);

@@ -351,9 +351,10 @@ void png_row(struct png *png, const void *numbers) {
     png->lines_left = cell;
 }
 
-void png_line(struct png *png) {
+size_t png_line(struct png *png) {
     png->lines_left--;
     png_try(png, step_line);
+    return png->width;
 }
 
 void png_end(struct png *png) {

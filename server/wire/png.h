@@ -40,8 +40,8 @@ size_t png_take(struct png *png, char *out, size_t room);
 /* Is it time for another row of numbers? Then png_row, which reads them, or png_end after the last. */
 bool png_wants_row(const struct png *png);
 void png_row(struct png *png, const void *numbers);
-/* The next line of pixels of the row. */
-void png_line(struct png *png);
+/* The next line of pixels of the row; returns their number. */
+size_t png_line(struct png *png);
 void png_end(struct png *png);
 /* No line will come any more: there was no memory, or it was asked to stop. */
 bool png_failed(const struct png *png);

@@ -13,9 +13,10 @@
 #include <string.h>
 
 #define BLOCK_BYTES    ((size_t)64 << 10)
-#define LISTS_TOGETHER 4096 /* between two questions whether to stop */
-#define TEXT_F32       20   /* a number of each type with its comma, at most: -9876543000000000.0, */
-#define TEXT_F64       26   /* -0.000012345678901234567, */
+#define TURN_PIXELS    ((uint64_t)1 << 18) /* made within a millisecond, or five where they look like noise */
+#define LISTS_TOGETHER 4096                /* between two questions whether to stop */
+#define TEXT_F32       20 /* a number of each type with its comma, at most: -9876543000000000.0, */
+#define TEXT_F64       26 /* -0.000012345678901234567, */
 
 static size_t row_length(const struct pe_tensor *tensor) {
     return tensor->rank ? tensor->dim[tensor->rank - 1] : 1;
@@ -452,15 +453,16 @@ static size_t pull_csv(struct source *source, const struct piece *piece, char *o
     return total;
 }
 
-/* Another line of the picture; false when there is none, or none yet. */
+/* Another line of the picture; false when there is none, or none yet, or none in this turn. */
 static bool png_next(struct source *source, const struct result_item *item) {
     struct png *png = source->png;
     size_t size = pe_dtype_size(item->tensor.dtype);
-    if (png_done(png) || png_stopped(png)) {
+    if (png_done(png) || png_stopped(png) || !source->pixels_left) {
         return false;
     }
     if (!png_wants_row(png)) {
-        png_line(png);
+        size_t pixels = png_line(png);
+        source->pixels_left -= pixels < source->pixels_left ? pixels : source->pixels_left;
     } else if (block_next(source, item)) {
         png_row(png, source->block + source->block_at * size);
         source->block_at += row_length(&item->tensor);
@@ -517,7 +519,7 @@ static size_t pull_pieces(struct source *source, char *out, size_t room) {
     return total;
 }
 
-size_t source_pull(struct source *source, char *out, size_t room) {
+static size_t pull(struct source *source, char *out, size_t room) {
     size_t total = 0;
     while (total < room) {
         if (source->spill_at < source->spill_n) {
@@ -541,6 +543,18 @@ size_t source_pull(struct source *source, char *out, size_t room) {
         }
     }
     return total;
+}
+
+size_t source_pull(struct source *source, char *out, size_t room) {
+    source->pixels_left = UINT64_MAX;
+    return pull(source, out, room);
+}
+
+size_t source_pull_turn(struct source *source, char *out, size_t room, bool *more) {
+    source->pixels_left = TURN_PIXELS;
+    size_t n = pull(source, out, room);
+    *more = !source->failed && (source->at < source->n || source->spill_at < source->spill_n);
+    return n;
 }
 
 void source_close(struct source *source) {

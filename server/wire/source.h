@@ -40,7 +40,8 @@ struct source {
     size_t rows_room;        /* rows that fit in it */
     char spill[SOURCE_ROOM]; /* bytes that did not fit the caller's last block */
     size_t spill_n, spill_at;
-    struct png *png; /* NULL: it is no picture */
+    struct png *png;      /* NULL: it is no picture */
+    uint64_t pixels_left; /* of this turn */
     bool flat;
     bool failed; /* a number that the format cannot hold, a picture without memory: the body ends short */
 };
@@ -58,6 +59,9 @@ uint64_t source_tensor_bound(const struct format *format, const struct source_st
                              const struct pe_tensor *tensor);
 /* The next bytes: all of `room`, but at the end; 0 = the end (or failed). */
 size_t source_pull(struct source *source, char *out, size_t room);
+/* The same, but no more than what one turn among others may cost: of pictures, whose pixels are packed by any factor
+ * up to a thousand, fewer bytes than there is room for, or none yet. *more: are there any to come? */
+size_t source_pull_turn(struct source *source, char *out, size_t room, bool *more);
 /* All of it where it lies, into parts [SOURCE_MAX_PIECES], until source_close; nothing of it pulled yet. Returns their
  * number, 0 where some of it is still to be made. */
 struct source_part {

@@ -515,6 +515,40 @@ START_TEST(stopped) {
 }
 END_TEST
 
+/* A turn is so many pixels, whatever they are packed to, and all turns together are the whole. */
+START_TEST(turns) {
+    static float zeros[64 * 64];
+    static char whole[1 << 17], out[1 << 17];
+    const struct png_look look = {.given = 2, .domain = 1, .cell = 64, .theme = PNG_LIGHT};
+    const struct source_style style = {.look = &look};
+    const struct pe_tensor tensor = {.data = zeros, .dtype = PE_DTYPE_F32, .rank = 2, .dim = {64, 64}};
+    const size_t lines = ((size_t)1 << 18) / (64 * 64);
+    struct patience patience = {.enough = SIZE_MAX - 1};
+    const struct pe_stop stop = {ends, &patience};
+    struct pe_error err = {.stop = &stop};
+    struct pe_arena *arena = pe_arena_open((size_t)2 << 20, NULL, &err);
+    struct result result = {0};
+    struct source source;
+    result_tensor(&result, "vectors", &tensor);
+    ck_assert_int_eq(source_open(&source, arena, format_at(FORMAT_PNG), &result, &style, &err), PE_OK);
+    size_t n_whole = source_pull(&source, whole, sizeof whole), n = 0, n_empty = 0;
+    source_close(&source);
+    ck_assert_int_eq(source_open(&source, arena, format_at(FORMAT_PNG), &result, &style, &err), PE_OK);
+    for (bool more = true; more;) {
+        patience.asked = 0;
+        size_t got = source_pull_turn(&source, out + n, sizeof out - n, &more);
+        ck_assert_uint_le(patience.asked, lines + 4); /* once a line, and for each row */
+        n_empty += more && got == 0;
+        n += got;
+    }
+    ck_assert_uint_eq(n, n_whole);
+    ck_assert_mem_eq(out, whole, n);
+    ck_assert_uint_gt(n_empty, 0);
+    source_close(&source);
+    pe_arena_close(arena);
+}
+END_TEST
+
 /* Once it is open it takes no more memory, whatever its numbers and texts: it might be sent by then. */
 START_TEST(memory_is_reserved) {
     static double noise[300 * 1000];
@@ -587,6 +621,7 @@ Suite *png_suite(void) {
     tcase_add_test(tests, no_picture);
     tcase_add_test(tests, the_limit);
     tcase_add_test(tests, streamed);
+    tcase_add_test(tests, turns);
     tcase_add_test(tests, stopped);
     tcase_add_test(tests, memory_is_reserved);
     tcase_add_test(tests, no_memory);

@@ -119,6 +119,7 @@
     X(softmax)            \
     X(source)             \
     X(stop)               \
+    X(stream)             \
     X(swin)               \
     X(t5)                 \
     X(tables)             \
