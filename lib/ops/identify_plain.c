@@ -46,8 +46,8 @@ static double gain_of(const struct pe_identify *op, double rounded) {
         both += op->got[i] * op->was[i];
         square += op->was[i] * op->was[i];
     }
-    double gain = square > 0 ? both / square : 1;
-    return fabs(gain - 1) <= rounded + op->floor / sqrt(op->power) ? 1 : gain;
+    double gain = square > 0 ? both / square : 1, size = sqrt(op->power);
+    return fabs(gain - 1) * size <= rounded * size + op->floor ? 1 : gain;
 }
 
 static struct look look_open(const struct pe_identify *op) {
