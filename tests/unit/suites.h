@@ -73,6 +73,7 @@
     X(phase)              \
     X(plans)              \
     X(png)                \
+    X(png_tag)            \
     X(pool)               \
     X(positions)          \
     X(positions_rule)     \
