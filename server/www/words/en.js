@@ -392,8 +392,9 @@ $$a_{\\class{sym-i}{i}\\class{sym-j}{j}} = \\frac{e^{s(x_{\\class{sym-i}{i}}, x_
 <p>The two words “the” are the proof. They stand in different places, next to different words, and their rows are equal, number by number. The marks = show it. Now let waves tell the places, above: the marks go, and the difference is empty no more.</p>
 <h2>A bag of words</h2>
 <p>To such a block a sentence is a bag: what is in it and how often, but not where. Two exact words belong to this. Write $f$ for all that the block does, $x$ for the list of vectors, and $\\pi$ for a change of order.</p>
-$$f(\\pi x) = \\pi f(x) \\qquad\\qquad \\operatorname{mean} f(\\pi x) = \\operatorname{mean} f(x)$$
-<p>On the left: change the order of the words, and the results change their order in the same way, and in no other. Each word's result goes along with it. That is <em>equivariant</em>. On the right: often a sentence is made into one vector by the mean of all its words. Then even the order of the results is gone. That is <em>invariant</em>: A and B become the same vector.</p>
+$$f(\\pi x) = \\pi f(x)$$
+$$\\operatorname{mean} f(\\pi x) = \\operatorname{mean} f(x)$$
+<p>The first line: change the order of the words, and the results change their order in the same way, and in no other. Each word's result goes along with it. That is <em>equivariant</em>. The second line: often a sentence is made into one vector by the mean of all its words. Then even the order of the results is gone. That is <em>invariant</em>: A and B become the same vector.</p>
 <h2>What telling the places does</h2>
 $$s(x_{\\class{sym-i}{i}} + p_{\\class{sym-i}{i}}, \\; x_{\\class{sym-j}{j}} + p_{\\class{sym-j}{j}})$$
 <p>Give each place a vector of its own, $p_0, p_1, p_2$ and so on, and add it to the word that stands there. Now “dog” in place 1 is not the same list as “dog” in place 4, and the score depends on both places. The vectors used most in these lessons are made of waves; that is the lab after the next one.</p>
@@ -724,7 +725,8 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
 [[figure dials]]
 <p>The vector of a position is made of such dials. Each has one hand of length 1, and gives two numbers: how high the hand's end is, the <em>sine</em> of its angle, and how far to the right, the <em>cosine</em>. Angles are measured in radians, where 6.28, or $2\\pi$, is one full turn.</p>
 <h2>The formula, step by step</h2>
-$$\\mathrm{PE}(\\class{sym-p}{p}, 2\\class{sym-i}{i}) = \\sin\\frac{\\class{sym-p}{p}}{\\class{sym-base}{10000}^{2\\class{sym-i}{i}/\\class{sym-d}{d}}}, \\qquad \\mathrm{PE}(\\class{sym-p}{p}, 2\\class{sym-i}{i}+1) = \\cos\\frac{\\class{sym-p}{p}}{\\class{sym-base}{10000}^{2\\class{sym-i}{i}/\\class{sym-d}{d}}}$$
+$$\\mathrm{PE}(\\class{sym-p}{p}, 2\\class{sym-i}{i}) = \\sin\\frac{\\class{sym-p}{p}}{\\class{sym-base}{10000}^{2\\class{sym-i}{i}/\\class{sym-d}{d}}}$$
+$$\\mathrm{PE}(\\class{sym-p}{p}, 2\\class{sym-i}{i}+1) = \\cos\\frac{\\class{sym-p}{p}}{\\class{sym-base}{10000}^{2\\class{sym-i}{i}/\\class{sym-d}{d}}}$$
 <p>$\\mathrm{PE}$ stands for positional encoding. $\\class{sym-p}{p}$ is the position of a word, now [[number v.p]]. $\\class{sym-d}{d}$ is how many numbers its vector has, now [[number d_model]]. $\\class{sym-i}{i}$ counts the dials, that is, the <em>pairs</em> of columns: from 0 to $d/2-1$. It is now [[number v.i]]. The base, 10000, is a number that somebody chose.</p>
 <p>Read it from the inside. Divide $2\\class{sym-i}{i}$ by $\\class{sym-d}{d}$: this goes from 0 to almost 1. Raise the base to that power: from 1 to almost 10000. Divide the position by it: that is the angle. The rest is a sine and a cosine.</p>
 [[controls v.i base]]
@@ -870,7 +872,8 @@ $$\\text{longest} = 2\\pi \\cdot \\class{sym-base}{10000}^{(\\class{sym-d}{d}-2)
 <p>Here a word has [[number width]] numbers. Press a cell: its sum is written out below the picture. Both “the” have one row in the table, but they stand in different places, so two different rows go in.</p>
 <h2>Who is louder?</h2>
 <p>If one of the two were much larger, it would drown the other. The size of a vector is its <em>length</em>: multiply each number by itself, add up, take the square root.</p>
-$$\\sqrt{(\\sin^2 + \\cos^2) + \\dots + (\\sin^2 + \\cos^2)} = \\sqrt{1 + \\dots + 1} = \\sqrt{\\class{sym-d}{d}/2}$$
+$$\\sqrt{(\\sin^2 + \\cos^2) + \\dots + (\\sin^2 + \\cos^2)}$$
+$$= \\sqrt{1 + \\dots + 1} = \\sqrt{\\class{sym-d}{d}/2}$$
 <p>$\\class{sym-d}{d}$ is how many numbers a vector has. The numbers of a place come in pairs, a sine and a cosine of the same angle, and the squares of such a pair always add up to 1. There are d/2 pairs, so every place is equally long: √(d/2). With 32 numbers that is √16 = 4, for each place.</p>
 <p>And the word? In the first Transformer, of 2017, the table begins with small random numbers, so that each word is about 1 long. A place of length 4 would drown it. So the row of a word is multiplied by √d before the place is added. With 32 numbers, words are then 5.6 long on the average of 64: louder than their places, but not by much.</p>
 [[controls v.times]]
@@ -993,7 +996,7 @@ $$\\sqrt{(\\sin^2 + \\cos^2) + \\dots + (\\sin^2 + \\cos^2)} = \\sqrt{1 + \\dots
 [[figure prints]]
 <p>A wave swings between −1 and 1 for ever. So all numbers are <em>bounded</em>, at position 10 as at position ten million. What of the whole vector? Its <em>size</em> is the root of the sum of all squares.</p>
 [[predict size]]
-$$|\\mathrm{PE}(\\class{sym-p}{p})|^2 = \\left(\\sin^2 + \\cos^2\\right) + \\left(\\sin^2 + \\cos^2\\right) + \\dots = \\frac{\\class{sym-d}{d}}{2}$$
+$$|\\mathrm{PE}(\\class{sym-p}{p})|^2 = (\\sin^2 + \\cos^2) + \\dots = \\frac{\\class{sym-d}{d}}{2}$$
 <p>Sine and cosine of one angle always belong together: their squares add up to 1. There are $\\class{sym-d}{d}/2$ pairs, now with $\\class{sym-d}{d}$ = [[number d_model]]. So the size is $\\sqrt{\\class{sym-d}{d}/2}$, and $\\class{sym-p}{p}$ has gone from the formula. Every word of a text, first or last, is moved equally far.</p>
 [[figure norms]]
 <h2>How far apart are two of them?</h2>
@@ -1124,7 +1127,8 @@ $$\\begin{aligned} \\sin(a+b) &= \\phantom{-}\\cos b \\cdot \\sin a + \\sin b \\
 [[figure proof]]
 <h2>One table for all places</h2>
 <p>Write the multipliers down as a table, a <em>matrix</em>. For all pairs at once it is called $M_{\\class{sym-k}{k}}$.</p>
-$$\\mathrm{PE}(\\class{sym-p}{p}+\\class{sym-k}{k}) = M_{\\class{sym-k}{k}} \\, \\mathrm{PE}(\\class{sym-p}{p}), \\qquad \\text{each block: } \\begin{pmatrix} \\cos b & \\sin b \\\\ -\\sin b & \\cos b \\end{pmatrix}$$
+$$\\mathrm{PE}(\\class{sym-p}{p}+\\class{sym-k}{k}) = M_{\\class{sym-k}{k}} \\, \\mathrm{PE}(\\class{sym-p}{p})$$
+$$\\text{each block: } \\begin{pmatrix} \\cos b & \\sin b \\\\ -\\sin b & \\cos b \\end{pmatrix}$$
 <p>$\\mathrm{PE}(\\class{sym-p}{p})$ is the vector of place $\\class{sym-p}{p}$. As the page opens, the block of pair 1 has 0.583 for $\\cos b$ and 0.813 for $\\sin b$. Of 256 entries 224 are 0. Move $\\class{sym-p}{p}$: nothing here changes. Look at the call: it asks for a distance, and no place is in it.</p>
 [[figure matrix]]
 <p>About the sign: where books write the cosine first, the minus stands in the upper right corner, and the hand turns the other way, counter-clockwise. It is the same turn seen in a mirror. Choose (cos, sin) above, and see it jump.</p>
@@ -1238,7 +1242,8 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) \\cdot \\mathrm{PE}(\\class{sym-p}{p}+\\class{
 <p>In the last lab “three words back” became one table of numbers. Here it goes to work. We build a <em>head</em>, the part of attention that decides who looks at whom. Nothing is trained. We write its numbers down.</p>
 <h2>What a head does</h2>
 <p>Each place asks a question, its <em>query</em>, and holds out a label, its <em>key</em>. Both are lists of numbers, made from the place's vector $\\mathrm{PE}$ by a table each: multiply and add.</p>
-$$q_{\\class{sym-p}{p}} = \\mathrm{PE}(\\class{sym-p}{p}) \\, W_q, \\qquad k_j = \\mathrm{PE}(j) \\, W_k$$
+$$q_{\\class{sym-p}{p}} = \\mathrm{PE}(\\class{sym-p}{p}) \\, W_q$$
+$$k_j = \\mathrm{PE}(j) \\, W_k$$
 <p>The score of place $\\class{sym-p}{p}$ looking at place $j$ is $q_{\\class{sym-p}{p}} \\cdot k_j$: multiply number by number, add up, and divide by $\\sqrt{\\class{sym-d}{d}}$, as attention always does. Softmax turns the scores of a row into weights that add up to 1: the higher a score, the more weight.</p>
 <h2>Three words back</h2>
 <p>In “the dog we saw ran”, who ran? The dog, three words before “ran”. A head that looks three back finds it.</p>
