@@ -94,7 +94,7 @@ export const words = {
   // term: its name; forms: spellings that are linked in labs; emphasised: only where a text has them in <em>
   glossary: {
     attention: { term: "Attention", forms: ["attention"], says: "The step in which each word looks at all words, gives each a weight, and takes the mean of their values by these weights." },
-    block: { term: "Block", forms: ["block", "blocks"], says: "Attention and what belongs to it, as one piece. See <a href=\"#layer\">layer</a>." },
+    block: { term: "Block", forms: ["block", "blocks"], emphasised: true, says: "Attention and what belongs to it, as one piece. See <a href=\"#layer\">layer</a>." },
     d_model: { term: "d_model, width", forms: ["d_model", "width"], says: "How many numbers the vector of a token has: 512 in the first Transformer, some thousands in large models. Lessons write d for it." },
     dot: { term: "Dot product", forms: ["dot product", "dot products"], says: "Of two lists of the same length: multiply first by first, second by second and so on, and add everything up. It is large where both are large in the same places." },
     embedding: { term: "Embedding", forms: ["embedding", "embeddings"], says: "The vector that a token begins with. A table has one row for each token that the model knows; the embedding is that row." },
@@ -194,7 +194,7 @@ export const words = {
       },
       predict: {
         answers: {
-          question: "“chase” asks for an animal (2) that hunts (2). Whose label will give the largest product?",
+          question: "“chase” asks for an animal (2) that hunts (2). Whose label fits that best?",
           options: ["cats", "chase", "mice"],
           answer: 0,
           why: "Its label says animal and hunts, and both agree with the question. Mice are animals, but do not hunt.",
@@ -213,17 +213,19 @@ export const words = {
         },
       },
       prose: `
-<p>A <em>Transformer</em> is a kind of program that reads and writes text: it translates, answers, goes on with a story. To it, a word is a list of numbers. Words far apart may belong together, so each word must be able to look at the others. The step that does this is <em>attention</em>. It is little more than multiplying and adding, and on this page you can do it by hand for three words.</p>
+<p>A <em>Transformer</em> is a kind of program that reads and writes text: it translates, answers questions, continues a story. To it, a word is a list of numbers. Words far apart may belong together, so each word must be able to look at the others. The step that does this is <em>attention</em>. It is little more than multiplying and adding, and on this page you can do it by hand for three words.</p>
 <h2>A question, a label, something to hand over</h2>
-<p>Think of a library. You come with a <em>question</em>. Each book has a <em>label</em> on its back. Where the label fits the question, you read much; elsewhere you read little. And what you take home is not the label but <em>what is in the book</em>.</p>
+<p>Think of a library. You come with a <em>question</em>. Each book has a <em>label</em> on its spine. Where the label fits the question, you read much; elsewhere you read little. And what you take home is not the label but <em>what is in the book</em>.</p>
 <p>In attention each word is a reader and a book at the same time. It has three lists of numbers: its question (in papers the <em>query</em>), its label (the <em>key</em>), and what it hands over (the <em>value</em>).</p>
 [[controls v.words]]
 [[figure questions]]
 <p>We chose these numbers by hand, so that each has a meaning. “chase” is a word in search of somebody who does it: an animal that hunts. In a model that was trained nobody chooses the numbers, and few of them mean something that has a name. The steps are the same.</p>
 <h2>Step 1: compare</h2>
+<p>The question of one word is held against the labels of all three, its own among them.</p>
+[[figure labels]]
 [[predict answers]]
 <p>Take the first number of the question times the first number of the label. Do the same with the second numbers, with the third, with the fourth. Add it all up. The sum is large where both lists have large numbers in the same places. It is called the <em>product</em> of the two lists (in full, the dot product).</p>
-<div class="pair">[[figure labels]][[figure products]]</div>
+[[figure products]]
 <p>“chase” fits “cats” best: the product is 4. It has nothing in common with its own label, which says action and nothing else: 0.</p>
 <h2>Step 2: divide</h2>
 <p>A real list has not 4 numbers but a hundred, say. Sums with more parts come out larger, by chance alone. So each product is divided by the square root of how many numbers there are, which is about how much it grows. Here it is √4 = 2. The result is the <em>score</em>.</p>
@@ -236,7 +238,7 @@ $$\\class{sym-score}{s_j} = \\frac{\\class{sym-product}{q \\cdot k_j}}{\\sqrt{4}
 [[figure softmax]]
 <p>“cats” gets 0.665, two thirds of the attention. “chase” gets 0.090: little, but never nothing. The sum of the weights is 1.</p>
 [[predict change]]
-<p>Try it: in step 1, change the number. One label changed, and each weight is another one.</p>
+<p>Try it: in step 1, in the label of “cats”, change the 1 under “hunts” to 0. One label changed, and each weight is another one.</p>
 [[figure weights]]
 <p>The diamonds tell why step 2 is there. Without it the weight of “cats” would be 0.867 instead of 0.665. With lists of 16 numbers, these same ones four times over, it would be 0.9997: nothing to speak of would be left for the others.</p>
 <h2>Step 4: mix</h2>
