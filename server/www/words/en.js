@@ -411,7 +411,7 @@ $$s(x_{\\class{sym-i}{i}} + p_{\\class{sym-i}{i}}, \\; x_{\\class{sym-j}{j}} + p
 [[figure recurrent]]
 <p>Such a cell has order for nothing, but it must wait for each word before it can read the next. Attention does all words at the same time. The price is what you have just seen, and the encoding pays it.</p>
 <h2>What is not shown</h2>
-<p>These weights are random, made from a seed. They were never trained, so nobody can say what a weight means. What you saw does not depend on that: with neither an encoding nor a mask, it holds for all weights. Try it.</p>
+<p>These weights are random, made from a <em>seed</em>: a number from which a program makes the same random numbers each time. They were never trained, so nobody can say what a weight means. What you saw does not depend on that: with neither an encoding nor a mask, it holds for all weights. Try it.</p>
 [[controls weights_seed width dtype]]`,
     },
     naive: {
