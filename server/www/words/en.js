@@ -465,7 +465,7 @@ $$s(x_{\\class{sym-i}{i}} + p_{\\class{sym-i}{i}}, \\; x_{\\class{sym-j}{j}} + p
         apart: {
           title: "Distances between binary numbers",
           axes: { row: "position p", column: "position q" },
-          caption: "One cell for each two positions; a darker cell is a larger distance. Neighbours lie beside the empty diagonal. The pattern is a quilt: near positions may be far, and far ones near.",
+          caption: "One cell for each two positions; the stronger its colour, the larger the distance. Neighbours lie beside the empty diagonal. The pattern is a quilt: near positions may be far, and far ones near.",
           text: "The two chosen positions are {k} apart, at a distance of {at}. All pairs that are {k} apart: from {least} to {most}.",
           still: "A quilt of squares: cells along a diagonal differ.",
         },
@@ -531,7 +531,7 @@ $$s(x_{\\class{sym-i}{i}} + p_{\\class{sym-i}{i}}, \\; x_{\\class{sym-j}{j}} + p
       prose: `
 <p>Attention does not see in which order words stand. So each position gets a list of numbers of its own, and this list is added to the word that stands there. Which list? Most people have one of three ideas. All three are good. See what becomes of them.</p>
 <h2>Four wishes</h2>
-<p>Positions are counted from 0, and $\\class{sym-p}{p}$ is one of them. $\\class{sym-n}{N}$ is how many words the text has, now [[number positions]]. A position’s list has $\\class{sym-d}{d}$ numbers, now [[number d_model]]: one for each number of the word. Such a list is called a <em>positional encoding</em>, $\\mathrm{PE}(\\class{sym-p}{p})$. We want it to be</p>
+<p>The place of a word is also called its <em>position</em>. Positions are counted from 0, and from here on $\\class{sym-p}{p}$ is one of them: a number. $\\class{sym-n}{N}$ is how many words the text has, now [[number positions]]. A position’s list has $\\class{sym-d}{d}$ numbers, now [[number d_model]]: one for each number of the word. Such a list is called a <em>positional encoding</em>, $\\mathrm{PE}(\\class{sym-p}{p})$. We want it to be</p>
 <ul>
 <li><strong>unique:</strong> no two positions have the same list;</li>
 <li><strong>bounded:</strong> numbers do not grow with the text;</li>
@@ -560,7 +560,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
 <p>How far apart are two lists? Take their difference, and its size: that is their <em>distance</em>. From 3 to 4 three digits change, a distance of 1.73. From 4 to 5 it is one digit, a distance of 1. Yet both are one step.</p>
 [[figure steps]]
 <div class="pair">[[figure apart]][[figure apart_waves]]</div>
-<p>So distance between lists says little about distance in the text. 7 and 8 are neighbours, and as far from each other as four digits can be: 2. 0 and 8 lie eight words apart, and their distance is 1. With waves, the subject of the next lab, it is the same step everywhere: 0.959. But look at the pale stripes: with only four columns, 0 and 6 come as near as 0.29. More columns mend that.</p>
+<p>So distance between lists says little about distance in the text. 7 and 8 are neighbours, and as far from each other as four digits can be: 2. 0 and 8 lie eight words apart, and their distance is 1. With waves, the subject of the next lab, it is the same step everywhere: 0.959. But look at the faint stripes: with only four columns, 0 and 6 come as near as 0.29. More columns mend that.</p>
 <p>And there is the width. $\\class{sym-d}{d}$ digits count to $2^{\\class{sym-d}{d}} - 1$. Each time texts become twice as long, one more column is needed. The model’s width was fixed long before.</p>
 <h2>The card</h2>
 <p>The four wishes, and as a fifth what binary digits have taught us: <em>even steps</em>.</p>
@@ -935,7 +935,7 @@ $$= \\sqrt{1 + \\dots + 1} = \\sqrt{\\class{sym-d}{d}/2}$$
         distances: {
           title: "Distances of all fingerprints",
           axes: { row: "position p", column: "position q" },
-          caption: "One cell for each two positions: pale is near. Only the diagonal, where a position meets itself, is empty.",
+          caption: "One cell for each two positions: the fainter, the nearer. Only the diagonal, where a position meets itself, is empty.",
           text: "Positions {p} and {q} are {at} apart. The nearest two of all are {a} and {b}, at {least}.",
           still: "An empty diagonal, and stripes beside it that never become as pale.",
         },
