@@ -594,7 +594,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
           title: "One position, told by many hands",
           axes: { x: "cosine", y: "sine" },
           pair: "pair", at: "position",
-          caption: "Each dial is one pair of numbers of the same position. The dashed hand is where it stood one position earlier: the hand of pair 0 has jumped, those of high pairs have hardly moved.",
+          caption: "Each dial is one pair of numbers of the same position. The dotted hand is where it stood one position earlier: the hand of pair 0 has jumped, those of high pairs have hardly moved.",
           text: "All hands are those of position {p}. The end of a hand is as far to the right as its cosine says, and as high as its sine says.",
           still: "Dials with one hand each: at position 10 the hand of pair 0 has gone around once and more, that of the last pair still points to the right.",
         },
@@ -729,18 +729,18 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
 <h2>The formula, step by step</h2>
 $$\\mathrm{PE}(\\class{sym-p}{p}, 2\\class{sym-i}{i}) = \\sin\\frac{\\class{sym-p}{p}}{\\class{sym-base}{10000}^{2\\class{sym-i}{i}/\\class{sym-d}{d}}}$$
 $$\\mathrm{PE}(\\class{sym-p}{p}, 2\\class{sym-i}{i}+1) = \\cos\\frac{\\class{sym-p}{p}}{\\class{sym-base}{10000}^{2\\class{sym-i}{i}/\\class{sym-d}{d}}}$$
-<p>$\\mathrm{PE}$ stands for positional encoding. $\\class{sym-p}{p}$ is the position of a word, now [[number v.p]]. $\\class{sym-d}{d}$ is how many numbers its vector has, now [[number d_model]]. $\\class{sym-i}{i}$ counts the dials, that is, the <em>pairs</em> of columns: from 0 to $d/2-1$. It is now [[number v.i]]. The base, 10000, is a number that somebody chose.</p>
-<p>Read it from the inside. Divide $2\\class{sym-i}{i}$ by $\\class{sym-d}{d}$: this goes from 0 to almost 1. Raise the base to that power: from 1 to almost 10000. Divide the position by it: that is the angle. The rest is a sine and a cosine.</p>
+<p>$\\mathrm{PE}$ stands for positional encoding. $\\class{sym-p}{p}$ is the position of a word, now [[number v.p]]. $\\class{sym-d}{d}$ is how many numbers its vector has, now [[number d_model]]. $\\class{sym-i}{i}$ counts the dials, that is, the <em>pairs</em> of numbers: from 0 to $d/2-1$. It is now [[number v.i]]. (In the labs before, the same letter was the word that looks. Papers use it for both.) The base, 10000, is a number that somebody chose.</p>
+<p>Read it from the inside. Divide $2\\class{sym-i}{i}$ by $\\class{sym-d}{d}$: this goes from 0 to almost 1. Raise the base to that power: from 1 to almost 10000. Divide the position by it: that is the angle. So the hand of pair 0, where the divisor is 1, turns by one radian from each position to the next. The rest is a sine and a cosine.</p>
 [[controls v.i base]]
 [[figure steps]]
-<h2>A row is a position, a column is a wave</h2>
+<h2>All positions in one picture</h2>
 [[predict column]]
 <p>Put the vectors of all positions under each other, and you get the picture that everybody shows.</p>
 [[controls d_model positions layout v.phase]]
 [[figure matrix]]
 <p>Read it both ways. Along a row: one position, all its numbers. Down a column: one wave, at all positions. A column is <em>not</em> a position, and it is not $\\class{sym-i}{i}$ either: pair $\\class{sym-i}{i}$ has <em>two</em> columns, a sine and a cosine. Choose a cell, and the figures on this page follow.</p>
 [[figure curves]]
-<h2>Low i is fast</h2>
+<h2>Fast waves and slow ones</h2>
 [[predict low]]
 [[figure lengths]]
 <p>Pair 0 repeats after 6.28 positions, whatever the width and the base. So it tells neighbours apart, but not a word from one that is 44 places further: there it is off by less than 0.02. The last pair needs 47,117 positions here. It tells the beginning of a book from its middle, but not one word from the next. Some drawings have this the wrong way round.</p>
