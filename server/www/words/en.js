@@ -789,7 +789,7 @@ $$\\text{longest} = 2\\pi \\cdot \\class{sym-base}{10000}^{(\\class{sym-d}{d}-2)
             words: "words", places: "places", vectors: "word vectors", positions: "place vectors",
             sum: "word + place", layer: "layer 1", more: "layers 2, 3, and so on", out: "a new vector for each word",
           },
-          inLayer: "attention, then a small network", inMore: "the same again",
+          inLayer: "attention, then arithmetic on each word", inMore: "the same again",
           caption: "From top to bottom. Places come in once, before the first layer. In brackets: how many rows, and how many numbers in each.",
           text: "{n} words, each with {width} numbers from the first step to the last.",
           still: "Words become vectors, places become vectors, both are added, and the sum goes through the layers.",
@@ -842,7 +842,7 @@ $$\\text{longest} = 2\\pi \\cdot \\class{sym-base}{10000}^{(\\class{sym-d}{d}-2)
           title: "How much a word and a place have in common",
           axes: { x: "numbers per word (d)", y: "mean size of the cosine" },
           measured: "64 words and 64 places", chance: "0.8/√d, for random directions",
-          caption: "The cosine of each word with each place, without its sign, and the mean of all 4096. The dashed line is what chance alone would give.",
+          caption: "The cosine of each word with each place, without its sign, and the mean of all 4096. The dotted line is what chance alone would give.",
           text: "With {at} numbers: {mean}.",
           still: "The mean falls from 0.43 with 4 numbers to 0.05 with 256.",
         },
@@ -873,7 +873,7 @@ $$\\text{longest} = 2\\pi \\cdot \\class{sym-base}{10000}^{(\\class{sym-d}{d}-2)
 [[figure sum]]
 <p>Here a word has [[number width]] numbers. Press a cell: its sum is written out below the picture. Both “the” have one row in the table, but they stand in different places, so two different rows go in.</p>
 <h2>Who is louder?</h2>
-<p>If one of the two were much larger, it would drown the other. The size of a vector is its <em>length</em>: multiply each number by itself, add up, take the square root.</p>
+<p>If one of the two were much larger, it would drown the other. The size of a vector is also called its <em>length</em>: multiply each number by itself, add up, take the square root.</p>
 $$\\sqrt{(\\sin^2 + \\cos^2) + \\dots + (\\sin^2 + \\cos^2)}$$
 $$= \\sqrt{1 + \\dots + 1} = \\sqrt{\\class{sym-d}{d}/2}$$
 <p>$\\class{sym-d}{d}$ is how many numbers a vector has. The numbers of a place come in pairs, a sine and a cosine of the same angle, and the squares of such a pair always add up to 1. There are d/2 pairs, so every place is equally long: √(d/2). With 32 numbers that is √16 = 4, for each place.</p>
