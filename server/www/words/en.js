@@ -1074,7 +1074,7 @@ $$|\\mathrm{PE}(\\class{sym-p}{p})|^2 = (\\sin^2 + \\cos^2) + \\dots = \\frac{\\
           title: "How far is each place missed?",
           axes: { x: "place p", y: "largest difference in any number" },
           waves: "waves, with M", random: "random vectors, with the table that fits them best",
-          caption: "Each step up is many times more. Low marks: M takes the vector of place p to that of place p + k, but for rounding. An exact 0 lies on the lowest line. High marks: no table does it for random vectors, and this is the best one, found by least squares for these 128 places.",
+          caption: "Each step up is many times more. Low marks: M takes the vector of place p to that of place p + k, but for rounding. An exact 0 lies on the lowest line. High marks: no table does it for random vectors, and this is the best one for these 128 places (its squared errors have the smallest sum).",
           text: "Waves: at most {waves} (the service itself finds {said}). Random vectors: from {least} to {most}.",
           still: "Waves are missed by less than 0.000000000000001 at each of 128 places, random vectors by 0.5 or more at each.",
         },
@@ -1089,8 +1089,8 @@ $$|\\mathrm{PE}(\\class{sym-p}{p})|^2 = (\\sin^2 + \\cos^2) + \\dots = \\frac{\\
       },
       predict: {
         same: {
-          question: "One table takes place 5 to place 8. Which one takes place 50 to place 53?",
-          options: ["Another one, made for place 50", "The same one", "The same one for slow pairs only"],
+          question: "A turn of each hand takes place 5 to place 8. Which turn takes place 50 to place 53?",
+          options: ["Another one, made for place 50", "The same one", "The same one for slow hands only"],
           answer: 1,
           why: "Each hand turns by the same angle. Where it began does not matter.",
         },
@@ -1110,7 +1110,7 @@ $$|\\mathrm{PE}(\\class{sym-p}{p})|^2 = (\\sin^2 + \\cos^2) + \\dots = \\frac{\\
       prose: `
 <p>“Not” turns around the word after it. “Her” means somebody named a few words before. What matters in a sentence is less often <em>where</em> a word stands than how far it is from another one. So a good encoding should make “three words back” one simple thing to do. It should be the same at the start of a text and at its end.</p>
 <h2>Hands of a clock</h2>
-<p>Take the vector of a place two numbers at a time: one sine and one cosine. Draw the sine to the right and the cosine up. The two numbers are then the end of a hand on a circle, of length 1. Pair $\\class{sym-i}{i}$ turns by its own angle at each place: pair 0 by one radian, about a sixth of a round, later pairs by less and less.</p>
+<p>Take the vector of a place two numbers at a time: one sine and one cosine. Draw the sine to the right and the cosine up: as the vector has them, sine first. (The lab on waves drew them the other way round.) The two numbers are then the end of a hand on a circle, of length 1. From one place to the next, each pair $\\class{sym-i}{i}$ turns by an angle of its own: pair 0 by one radian, about a sixth of a round, later pairs by less and less.</p>
 [[predict same]]
 [[controls v.p distance d_model order]]
 [[figure hands]]
@@ -1128,9 +1128,9 @@ $$\\begin{aligned} \\sin(a+b) &= \\phantom{-}\\cos b \\cdot \\sin a + \\sin b \\
 [[controls v.i]]
 [[figure proof]]
 <h2>One table for all places</h2>
-<p>Write the multipliers down as a table, a <em>matrix</em>. For all pairs at once it is called $M_{\\class{sym-k}{k}}$.</p>
+<p>Write the multipliers of one pair down as a small table of four entries, its block. The blocks of all pairs, in one large table, make the <em>matrix</em> $M_{\\class{sym-k}{k}}$.</p>
 $$\\mathrm{PE}(\\class{sym-p}{p}+\\class{sym-k}{k}) = M_{\\class{sym-k}{k}} \\, \\mathrm{PE}(\\class{sym-p}{p})$$
-$$\\text{each block: } \\begin{pmatrix} \\cos b & \\sin b \\\\ -\\sin b & \\cos b \\end{pmatrix}$$
+$$\\text{each pair: } \\begin{pmatrix} \\cos b & \\sin b \\\\ -\\sin b & \\cos b \\end{pmatrix}$$
 <p>$\\mathrm{PE}(\\class{sym-p}{p})$ is the vector of place $\\class{sym-p}{p}$. As the page opens, the block of pair 1 has 0.583 for $\\cos b$ and 0.813 for $\\sin b$. Of 256 entries 224 are 0. Move $\\class{sym-p}{p}$: nothing here changes. Look at the call: it asks for a distance, and no place is in it.</p>
 [[figure matrix]]
 <p>About the sign: where books write the cosine first, the minus stands in the upper right corner, and the hand turns the other way, counter-clockwise. It is the same turn seen in a mirror. Choose (cos, sin) above, and see it jump.</p>
@@ -1139,7 +1139,7 @@ $$\\text{each block: } \\begin{pmatrix} \\cos b & \\sin b \\\\ -\\sin b & \\cos 
 [[figure residual]]
 <p>With waves every place is met, to the 15th digit and more. With random vectors every place is missed by 0.5 or more, as the page opens. Random vectors tell places apart as well as waves do. But “three on” is something else at each of them. (With as many numbers as places a table could learn them all by heart. It would know nothing of the next place. The last lab shows that.)</p>
 <h2>Only the distance counts</h2>
-<p>To compare two vectors, attention multiplies them number by number and adds up. For one pair this gives the cosine of the angle between the two hands. So all pairs together give</p>
+<p>To compare two vectors, attention multiplies them number by number and adds up. For one pair this gives the cosine of the angle between the two hands. So all pairs together give, with $\\sum$ for the sum over all pairs $i$,</p>
 $$\\mathrm{PE}(\\class{sym-p}{p}) \\cdot \\mathrm{PE}(\\class{sym-p}{p}+\\class{sym-k}{k}) = \\sum_{\\class{sym-i}{i}} \\cos(\\class{sym-k}{k} \\, w_{\\class{sym-i}{i}})$$
 <p>and again there is no $\\class{sym-p}{p}$ in it.</p>
 [[predict fall]]
