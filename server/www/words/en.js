@@ -1200,7 +1200,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) \\cdot \\mathrm{PE}(\\class{sym-p}{p}+\\class{
         first: {
           title: "Another head: always the first word",
           axes: { row: "place that looks", column: "place that is looked at" },
-          caption: "The query is nearly the same at every place: the vector of place 0, times the gain. The constant 1 that it is made from is the cosine of the slowest hand, which hardly moves.",
+          caption: "The query is nearly the same at every place: the vector of place 0, times the gain. Its table uses one number only, the cosine of the slowest hand. That hand hardly moves, so the number is nearly 1 at all these places.",
           text: "Place {p} gives most to place {to}: {most}. No place gives less than {least} to the first.",
           still: "A matrix of 24 rows and columns, empty but for its first column.",
         },
@@ -1260,10 +1260,11 @@ $$k_j = \\mathrm{PE}(j) \\, W_k$$
 [[figure w_q]]
 [[figure w_k]]
 <p>$g$ is the <em>gain</em>: with $g = 1$ the wanted place would win by a little only, and softmax would still give much to its neighbours. The service picks $g$ so that all the others together get less than a hundredth. As the page opens, it is 57.5.</p>
-<p>Why does one table serve all places? Because the score, worked out, is</p>
+<p>Why does one table serve all places? Because query times key, worked out, is</p>
 $$q_{\\class{sym-p}{p}} \\cdot k_j = g \\sum_i \\cos\\big(w_i \\, (\\class{sym-p}{p} + \\class{sym-k}{k} - j)\\big)$$
 <p>Here $\\class{sym-k}{k}$ is −3, and $w_i$ is how far hand $i$ turns from one place to the next. Only the distance of $\\class{sym-p}{p}$ and $j$ is left. The sum is largest where the bracket is 0. That is the place three back.</p>
 <h2>Another wish: the first word</h2>
+<p>One can also ask for a place instead of a distance: always the first word, whoever looks. Then all queries must be the same.</p>
 [[figure first]]
 <h2>With nothing to tell places</h2>
 [[predict none]]
