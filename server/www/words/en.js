@@ -393,7 +393,7 @@ $$a_{\\class{sym-i}{i}\\class{sym-j}{j}} = \\frac{e^{s(x_{\\class{sym-i}{i}}, x_
 [[predict twins]]
 <p>The two words “the” are the proof. They stand in different places, next to different words, and their rows are equal, number by number. The marks = show it. Now let waves tell the places, above: the marks go, and the difference is empty no more.</p>
 <h2>A bag of words</h2>
-<p>To such a block a sentence is a bag: what is in it and how often, but not where. Two exact words belong to this. Write $f$ for all that the block does, $x$ for the list of vectors, and $\\pi$ for a change of order.</p>
+<p>To such a block a sentence is a bag: what is in it and how often, but not where. Two exact words belong to this. Write $f$ for all that the block does, $x$ for the list of vectors, and $\\pi$, which is no number here, for a change of order.</p>
 $$f(\\pi x) = \\pi f(x)$$
 $$\\operatorname{mean} f(\\pi x) = \\operatorname{mean} f(x)$$
 <p>The first line: change the order of the words, and the results change their order in the same way, and in no other. Each word's result goes along with it. That is <em>equivariant</em>. The second line: often a sentence is made into one vector by the mean of all its words. Then even the order of the results is gone. That is <em>invariant</em>: A and B become the same vector.</p>
@@ -406,7 +406,7 @@ $$s(x_{\\class{sym-i}{i}} + p_{\\class{sym-i}{i}}, \\; x_{\\class{sym-j}{j}} + p
 <p>Random vectors do it, too. So what is special about waves is <em>not</em> that they tell A from B. What they do better, other labs show.</p>
 <h2>Order leaks through a mask</h2>
 <p>Models that write text let a word see only itself and the words before it. Such a mask is called <em>causal</em>. The first word then sees itself alone: its row is 1, 0, 0, 0, 0. The second sees two words. So the results depend on the order, with no encoding at all. But it is a leak and not a clock: what stood <em>before</em> a word is, within one block, still a bag.</p>
-<h2>Another way: read word by word</h2>
+<h2>Aside: networks that read word by word</h2>
 <p>Older networks read as you do: $h_t = \\tanh(W x_t + U h_{t-1})$. The memory $h_t$ after word $t$ is made of the word's vector $x_t$ and of the memory before, each multiplied by a table of numbers, $W$ or $U$. $\\tanh$ keeps the results between −1 and 1. The figure computes this on the page, from the word vectors that go into the block and from random tables: all of these were sent by the service.</p>
 [[figure recurrent]]
 <p>Such a cell has order for nothing, but it must wait for each word before it can read the next. Attention does all words at the same time. The price is what you have just seen, and the encoding pays it.</p>
@@ -949,7 +949,7 @@ $$= \\sqrt{1 + \\dots + 1} = \\sqrt{\\class{sym-d}{d}/2}$$
         },
         doubles: {
           title: "The nearest two of 2048 positions",
-          head: ["columns", "steps apart", "distance", "Next to each other?"],
+          head: ["columns", "steps apart", "distance", "The neighbour is nearest"],
           step: "one step is {step}",
           caption: "The pair at the smallest distance, of all pairs, and how many steps apart in the text it is. Press a number of columns to hunt there. Columns come in pairs, each with its own speed.",
           text: "Neighbours are the nearest with {n} of these {all} widths.",
