@@ -149,13 +149,24 @@ function listen(plate, figure) {
   plate.addEventListener("pointermove", (event) => event.buttons && figure.probe && point(event));
 }
 
-/** The colours and what they stand for. */
-function bar(canvas, theme) {
-  canvas.width = 256;
+/** Whether values go below 0; asked once for the same ones. */
+const below = new WeakMap();
+
+function belowZero(values) {
+  if (!below.has(values)) {
+    below.set(values, values.some((v) => v < 0));
+  }
+  return below.get(values);
+}
+
+/** The colours and what they stand for: those from 0 on, if no number is below it. */
+function bar(canvas, theme, data) {
+  const colours = palettes[theme].slice(belowZero(data.values) ? 0 : 128);
+  canvas.width = colours.length;
   canvas.height = 1;
   const pen = canvas.getContext("2d", { alpha: false });
-  const image = pen.createImageData(256, 1);
-  new Uint32Array(image.data.buffer).set(palettes[theme]);
+  const image = pen.createImageData(colours.length, 1);
+  new Uint32Array(image.data.buffer).set(colours);
   pen.putImageData(image, 0, 0);
 }
 
@@ -186,14 +197,14 @@ function draw(stage, data, figure) {
           <div class="cross ${data.symbols?.column ? `sym-${data.symbols.column}` : ""}" .style=${place((at.column - columns.from) * cell, 0, cell, rows.n * high)}></div>` : ""}
       </div>
       ${axis(data.row, "\u2193", !labels && [rowName(data, rows.from), rowName(data, rows.from + rows.n - 1)])}
-      <p class="bar"><span>${shown(-data.domain)}</span><canvas aria-hidden="true" class="colours"></canvas><span>${shown(data.domain)}</span></p>
+      <p class="bar"><span>${shown(belowZero(data.values) ? -data.domain : 0)}</span><canvas aria-hidden="true" class="colours"></canvas><span>${shown(data.domain)}</span></p>
       <p class="small">${at ? cellText(data, at) : ""} ${cut ? say(words.page.window, { rows: rows.n, columns: columns.n, allRows: data.rows, allColumns: data.columns }) : ""}</p>
     </div>`,
     stage,
   );
   const plate = stage.querySelector(".plate");
   paintIfOther(plate.querySelector("canvas"), data, view, theme);
-  bar(stage.querySelector(".colours"), theme);
+  bar(stage.querySelector(".colours"), theme, data);
   const numbers = plate.querySelector(".numbers");
   if (numbers) {
     write(numbers, data, view, theme);
