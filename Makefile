@@ -238,7 +238,7 @@ run:                            ## install what is missing, build, start the dae
 	@exec build/posencd $(ARGS)
 
 test:                           ## install what is missing, then all tests (ONLY="unit http": only those stages)
-	@.ci/setup build test $(WEB) $(if $(wildcard tests/browser),browser)
+	@.ci/setup build test $(WEB) $(if $(or $(if $(ONLY),,all),$(filter browser,$(ONLY))),browser)
 	+@tests/run.sh $(ONLY)
 
 check-quick: $(B)/unit          ## the unit tests of one flavour, and nothing else (SUITES="npy call": only those)

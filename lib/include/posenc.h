@@ -12,13 +12,13 @@
  *     struct pe_positions positions;
  *     struct pe_tensor vectors;
  *     struct pe_work work = {0};
- *     if (pe_spec_init(arena, &spec, "sinusoidal", &err) ||          which encoding
- *         pe_spec_set(arena, &spec, "d_model", "512", &err) ||       its parameters, by name
- *         pe_plan_open(&plan, &spec, &err) ||                        checked, precomputed, immutable
+ *     if (pe_spec_init(arena, &spec, "sinusoidal", &err) ||       // which encoding
+ *         pe_spec_set(arena, &spec, "d_model", "512", &err) ||    // its parameters, by name
+ *         pe_plan_open(&plan, &spec, &err) ||                     // checked, precomputed, immutable
  *         pe_positions_parse(arena, &positions, "0:100", &err) ||
  *         pe_encode_open(arena, &work, &vectors, plan, &positions, PE_DTYPE_F32, &err))
  *         fprintf(stderr, "%s: %s\n", err.path, err.text);
- *     pe_work_run(&work);             the numbers: ((float *)vectors.data)[512 * t + column], t < 100
+ *     pe_work_run(&work); // the numbers: ((float *)vectors.data)[512 * t + column], t < 100
  *     pe_plan_close(plan);
  *     pe_arena_close(arena);
  *

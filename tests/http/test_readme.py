@@ -3,7 +3,7 @@
 Each ```sh block is run by a shell as it stands, but for the port; the ```json block after it, where there is one, is
 what must come back: every member it names, numbers to their last digit, as the values of the examples have the same bits
 on every machine. `...` stands for members that are left out. The error of float32 code that its first lines tell is
-measured here.
+measured here, and its program in C is compiled.
 """
 import json
 import math
@@ -105,6 +105,17 @@ def check_figure(daemon):
     return []
 
 
+def check_program(folder):
+    """The program in C compiles as it stands, against the headers of the tree."""
+    programs = re.findall(r"```c\n(.*?)```", README.read_text(), re.S)
+    if len(programs) != 1:
+        return [f"the README has {len(programs)} programs in C, not 1"]
+    (folder / "prog.c").write_text(programs[0])
+    made = subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I",
+                           README.parent / "lib/include", folder / "prog.c"], capture_output=True, text=True)
+    return made.stderr.splitlines()[:5]
+
+
 def main():
     passed = failed = 0
     sanitized = "/release/" not in sys.argv[1]
@@ -122,11 +133,11 @@ def main():
             failed += bool(found)
             for sentence in found[:5]:
                 print(f"FAIL {command[:70]}: {sentence}")
-        found = check_figure(daemon)
-        passed += not found
-        failed += bool(found)
-        for sentence in found:
-            print(f"FAIL the error of float32 code: {sentence}")
+        for what, found in (("the error of float32 code", check_figure(daemon)), ("C", check_program(folder))):
+            passed += not found
+            failed += bool(found)
+            for sentence in found:
+                print(f"FAIL {what}: {sentence}")
         if len(examples) != EXAMPLES:
             failed += 1
             print(f"FAIL the README has {len(examples)} examples, not {EXAMPLES}")
