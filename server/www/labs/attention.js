@@ -4,7 +4,7 @@
 //
 // All that the reader changes goes into the bodies of calls, so the page's query has names of the page alone, "v.".
 
-import { vector } from "./vectors.js";
+import { count, vector } from "./vectors.js";
 
 const WORDS = ["cats", "chase", "mice"];
 const N = WORDS.length;
@@ -16,7 +16,6 @@ const QUESTIONS = [[0, 2, 0, 0], [2, 0, 2, 0], [0, 1, 2, 0]];
 const LABELS = [[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 1]];
 const VALUES = [[3, 2], [1, 0], [0, 3]];
 
-const count = (n) => Array.from({ length: n }, (_, i) => i);
 
 /** A list of numbers as rows of `width` numbers. */
 const rows = (list, width) => count(list.length / width).map((i) => vector({ data: list }, i, width));

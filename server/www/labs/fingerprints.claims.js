@@ -1,7 +1,7 @@
 // What lab 5 says in numbers and comparisons, with the calls that show it.
 
 import { lab } from "./fingerprints.js";
-import { distance, rows as vectors, size } from "./vectors.js";
+import { distance, largest, rows as vectors, size } from "./vectors.js";
 
 export const figures = ["prints", "norms", "distances", "hunt", "doubles", "different", "errors"];
 
@@ -25,7 +25,6 @@ const ERRORS = lab.figures.errors.calls(start);
 
 const words = { axes: {}, forms: [] };
 
-const largest = (list) => list.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
 
 /** The largest number of all replies. */
 const bound = (replies) => Math.max(...replies.map(({ data }) => largest(data)));

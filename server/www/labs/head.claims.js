@@ -1,6 +1,7 @@
 // What lab 7 says in numbers and comparisons, with the calls that show it.
 
 import { lab } from "./head.js";
+import { count } from "./vectors.js";
 
 export const figures = ["weights", "mass", "w_q", "w_k", "first", "none", "random"];
 
@@ -30,7 +31,6 @@ const alike = { op: "similarity", query: { type: "sinusoidal", d_model: 64, posi
 // ---- What is computed --------------------------------------------------------------------------------------------
 
 const N = 24;
-const count = (n) => Array.from({ length: n }, (_, i) => i);
 const at = ({ shape: [, n], data }, p, j) => data[p * n + j];
 
 /** The least weight that places p of a list give to the place wanted(p). */

@@ -1,8 +1,7 @@
 // Lab 7: the step of lab 6, written into the weights of a head: it looks three places back, wherever it is.
 
-import { vector } from "./vectors.js";
+import { count, vector } from "./vectors.js";
 
-const count = (n) => Array.from({ length: n }, (_, i) => i);
 
 // ---- Calls -------------------------------------------------------------------------------------------------------
 

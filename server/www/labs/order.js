@@ -4,7 +4,7 @@
 // A sentence A is the field tokens, B the same words in another order, v.other. The page's query is A's call.
 
 import { say } from "../page/words.js";
-import { add, distance, minus, times, vector } from "./vectors.js";
+import { add, count, distance, minus, times, vector } from "./vectors.js";
 
 const SENTENCES = {
   dog: { a: "the dog bites the man", b: "the man bites the dog" },
@@ -13,7 +13,6 @@ const SENTENCES = {
   own: { a: "Anna loves Ben", b: "Ben loves Anna" },
 };
 
-const count = (n) => Array.from({ length: n }, (_, i) => i);
 const wordsOf = (text) => text.split(" ");
 const sameWords = (a, b) => a.length === b.length && [...a].sort().join() === [...b].sort().join();
 

@@ -1,9 +1,8 @@
 // Lab 6: k places on are one and the same turn everywhere: PE(p + k) = M_k PE(p), and M_k does not know p.
 
 import { say } from "../page/words.js";
-import { minus, times, vector } from "./vectors.js";
+import { count, minus, times, vector } from "./vectors.js";
 
-const count = (n) => Array.from({ length: n }, (_, i) => i);
 
 const FAR = 63; // the largest k, and the last p that can be chosen
 const FROM = -FAR; // encodings that are asked for begin here: p + k may be below 0

@@ -5,7 +5,7 @@
 // original once they were multiplied by the root of d_model. embedding_scale = 1/sqrt(d_model) takes that back: the
 // vectors as the original's table has them, about 1 long. It is the field v.times.
 
-import { add, size, times, vector } from "./vectors.js";
+import { add, count, size, times, vector } from "./vectors.js";
 
 /** A small dictionary, whose words stand at places 0..63 in the figures over d. */
 export const WORDS = (
@@ -16,7 +16,6 @@ export const WORDS = (
 
 export const WIDTHS = [4, 8, 16, 32, 64, 128, 256];
 
-const count = (n) => Array.from({ length: n }, (_, i) => i);
 
 // ---- State -------------------------------------------------------------------------------------------------------
 

@@ -17,3 +17,6 @@ export const size = (a) => Math.hypot(...a);
 
 /** Of two points: sqrt of the sum of squared differences. */
 export const distance = (a, b) => Math.hypot(...minus(a, b));
+
+/** The largest of |a_i|; 0 of none. */
+export const largest = (a) => a.reduce((most, v) => Math.max(most, Math.abs(v)), 0);

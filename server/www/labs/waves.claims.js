@@ -1,8 +1,9 @@
 // What lab 3 says in numbers and comparisons, with the calls that show it.
 
 import { pairColumns } from "./calls.js";
-import { distance, minus, vector } from "./vectors.js";
+import { count, distance, largest, minus, vector } from "./vectors.js";
 import { lab } from "./waves.js";
+import { words } from "../words/en.js";
 
 export const figures = [
   "dials", "steps", "matrix", "curves", "lengths", "binary", "smooth", "jumps", "interleaved", "halves",
@@ -29,8 +30,6 @@ const both = (changes) => callsOf("products_interleaved", changes);
 
 // ---- What is computed --------------------------------------------------------------------------------------------
 
-const largest = (list) => list.reduce((big, v) => Math.max(big, Math.abs(v)), 0);
-const count = (n) => Array.from({ length: n }, (_, i) => i);
 const row = (t, p) => vector(t, p, t.shape[1]);
 const gap = ([a, b]) => largest(minus(Array.from(a.data), Array.from(b.data)));
 const first = ([{ wavelengths }]) => wavelengths[0];
@@ -55,12 +54,8 @@ const changes = (t, j) => count(t.shape[0] - 1).map((p) => Math.abs(row(t, p + 1
 const mean = (list) => list.reduce((sum, v) => sum + v, 0) / list.length;
 const falling = (list) => Number(list.every((v, i) => i === 0 || v < list[i - 1]));
 
-/** A row of a figure as it is drawn at first. */
-const drawn = (name, get) => (replies) => get(lab.figures[name].data(replies, start, stub));
-const stub = { axes: {}, head: [], pair: "", at: "", steps: {}, how: {}, seen: "", rulers: [] };
-for (const name of ["exponent", "divisor", "angle", "turns", "sine", "cosine", "sentSine", "sentCosine"]) {
-  stub.steps[name] = stub.how[name] = "";
-}
+/** Of a figure as it is drawn at first. */
+const drawn = (name, get) => (replies) => get(lab.figures[name].data(replies, start, words.labs.waves.figures[name]));
 const stepAt = (i) => drawn("steps", ({ rows }) => rows[i][2].value);
 
 /** Positions between two upward passages through 0 of a row of values that are `every` positions apart. */

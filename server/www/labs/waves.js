@@ -5,10 +5,8 @@
 
 import { say } from "../page/words.js";
 import { encode, pairColumns } from "./calls.js";
-import { distance, vector } from "./vectors.js";
+import { count, distance, largest, vector } from "./vectors.js";
 
-const count = (n) => Array.from({ length: n }, (_, i) => i);
-const largest = (list) => list.reduce((big, v) => Math.max(big, Math.abs(v)), 0);
 const column = ({ shape, data }, j) => count(shape[0]).map((p) => data[p * shape[1] + j]);
 
 // ---- Calls -------------------------------------------------------------------------------------------------------
