@@ -2,6 +2,7 @@
 
 import { effect } from "@preact/signals-core";
 import { html, render } from "lit-html";
+import { live } from "lit-html/directives/live.js";
 import { fieldText } from "./fields.js";
 import { hidden, locked } from "./page.js";
 import { words } from "./words.js";
@@ -13,13 +14,14 @@ const symbolClass = (field) => (field.symbol ? `sym-${field.symbol}` : "");
 /** The row's largest value, or where the row says so, the largest that other values leave. */
 const largest = (field, page) => field.most?.(page.state.value) ?? field.max;
 
+// What a reader did to a control may be no value of the field: live() puts the state back where the control differs.
 const range = (field, value, page, id) => html`
   <input type="range" id=${id} min=${field.scale ? 0 : field.min} max=${field.scale ? 1000 : largest(field, page)}
-    step=${field.scale ? 1 : field.step ?? 1} .value=${String(field.scale ? scaleTo(field, value) : value)}
+    step=${field.scale ? 1 : field.step ?? 1} .value=${live(String(field.scale ? scaleTo(field, value) : value))}
     aria-valuetext=${fieldText({ ...field, kind: "number" }, value)}
     @input=${(event) => page.set({ [field.name]: field.scale ? scaleFrom(field, event.target.value) : Number(event.target.value) })}>
   <input type="number" aria-label=${labelOf(field)} min=${field.min} max=${largest(field, page)} step=${field.step ?? "any"}
-    .value=${String(value)} @change=${(event) => page.set({ [field.name]: Number(event.target.value) })}>`;
+    .value=${live(String(value))} @change=${(event) => page.set({ [field.name]: Number(event.target.value) })}>`;
 
 // scale: "log": the slider's way is the logarithm's
 const scaleTo = (field, value) => Math.round((1000 * Math.log(value / field.min)) / Math.log(field.max / field.min));
@@ -30,14 +32,14 @@ const scaleFrom = (field, at) => {
 
 const choice = (field, value, page, id) => html`
   <select id=${id} @change=${(event) => page.set({ [field.name]: event.target.value })}>
-    ${field.choices.map((name) => html`<option value=${name} ?selected=${name === value}>${words.lab.fields[field.name]?.choices?.[name] ?? name}</option>`)}
+    ${field.choices.map((name) => html`<option value=${name} .selected=${live(name === value)}>${words.lab.fields[field.name]?.choices?.[name] ?? name}</option>`)}
   </select>`;
 
 const flag = (field, value, page, id) => html`
-  <input type="checkbox" id=${id} .checked=${value} @change=${(event) => page.set({ [field.name]: event.target.checked })}>`;
+  <input type="checkbox" id=${id} .checked=${live(value)} @change=${(event) => page.set({ [field.name]: event.target.checked })}>`;
 
 const list = (field, value, page, id) => html`
-  <input type="text" id=${id} .value=${value.join(" ")} maxlength="200" autocomplete="off" spellcheck="false"
+  <input type="text" id=${id} .value=${live(value.join(" "))} maxlength="200" autocomplete="off" spellcheck="false"
     @change=${(event) => page.set({ [field.name]: event.target.value.split(/[\s,]+/).filter(Boolean) })}>`;
 
 const kinds = { integer: range, number: range, count: range, choice, flag, numbers: list, words: list };
