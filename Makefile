@@ -179,7 +179,7 @@ FAULTY := malloc calloc realloc free aligned_alloc posix_memalign strdup inflate
           epoll_create1 epoll_ctl pthread_create
 # And how tests keep kernels from what this processor has (tests/instructions.h).
 LIMITED := -Wl,--wrap=pe_instructions
-# And how tests/unit/check_png_tag.c has other libraries make its pictures, as their versions tell.
+# And how tests/unit/check_picture_tag.c has other libraries make its pictures, as their versions tell.
 PRETENDED := -Wl,--wrap=zlibVersion -Wl,--wrap=png_get_libpng_ver
 limited: $(B)/posencd-limited
 $(B)/posencd-limited: $(MAIN_OBJ) $(SERVER_OBJ) $(LIB_OBJ) $(B)/tests/instructions.o

@@ -124,11 +124,11 @@ static uint64_t hash_reply(uint64_t hash, const struct call *call) {
         hash = digest_words(hash, &result->items[i].tensor.dtype, sizeof result->items[i].tensor.dtype);
         hash = result->items[i].json ? hash_text(hash, result->items[i].json) : hash;
     }
-    if (call->source.png) {
-        const struct png_look *look = png_look(call->source.png);
+    if (call->source.picture) {
+        const struct picture_look *look = picture_look(call->source.picture);
         const double numbers_of_look[] = {look->domain, (double)look->cell, look->theme};
-        char maker[PNG_MAKER_ROOM];
-        png_maker(maker);
+        char maker[PICTURE_MAKER_ROOM];
+        picture_maker(maker);
         hash = hash_text(digest_words(hash, numbers_of_look, sizeof numbers_of_look), maker);
     }
     return hash;

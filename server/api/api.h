@@ -19,7 +19,7 @@ struct api_common {
     const char *format;     /* of the reply: its name */
     bool flat;              /* JSON: flat data */
     struct pe_names wanted; /* `return`: the tensors to send; none given = the operation's default */
-    const void *png;        /* struct png_look */
+    const void *png;        /* struct picture_look */
     struct pe_ints shape;   /* of a raw body */
     int body_dtype;         /* of a raw body */
 };

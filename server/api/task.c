@@ -7,7 +7,7 @@
 #include "api/plans.h"
 #include "config.h"
 #include "tables.h"
-#include "wire/png.h"
+#include "wire/picture.h"
 #include "wire/text.h"
 
 #include <stdio.h>
@@ -43,8 +43,8 @@ const struct pe_field api_common_fields[] = {
      .kind = PE_KIND_NAMES,
      .offset = offsetof(struct api_common, wanted),
      .doc = "names of the tensors to return"},
-    {PE_FIELD(api_common, png), .fields = png_fields, .n_fields = PNG_N_FIELDS,
-     .object_size = sizeof(struct png_look), .doc = "format png: how the picture looks"},
+    {PE_FIELD(api_common, png), .fields = picture_fields, .n_fields = PICTURE_N_FIELDS,
+     .object_size = sizeof(struct picture_look), .doc = "format png: how the picture looks"},
     {PE_FIELD(api_common, shape), .min = 0, .max = PE_POSITION_MAX, .doc = "raw body: its shape"},
     {PE_FIELD(api_common, body_dtype), .choices = pe_dtype_choices,
      .doc = "raw body: its element type [float32]"},

@@ -241,7 +241,7 @@ const struct format *format_choose(const char *asked, const char *accept, const 
 }
 
 static bool holds(const struct format *format, const struct pe_tensor *tensor) {
-    bool shape = format->image ? png_holds(tensor) : tensor->rank <= format->max_rank;
+    bool shape = format->image ? picture_holds(tensor) : tensor->rank <= format->max_rank;
     return shape && (format->dtypes & BIT(tensor->dtype));
 }
 
@@ -288,11 +288,11 @@ int format_check(const struct format *format, const struct result *result, struc
                    one_of_many ? ", or name one tensor by return=" : "");
 }
 
-int format_check_look(const struct format *format, const struct png_look *look, struct pe_error *err) {
-    for (size_t i = 0; look && !format->image && i < PNG_N_FIELDS; i++) {
-        if (pe_field_given(png_fields, &png_fields[i], look)) {
-            pe_fail(err, PE_ERR_CONFLICT, png_fields[i].name, "is of format=png alone, and this reply is %s",
-                    format->name);
+int format_check_look(const struct format *format, const struct picture_look *look, struct pe_error *err) {
+    for (size_t i = 0; look && !format->image && i < PICTURE_N_FIELDS; i++) {
+        if (pe_field_given(picture_fields, &picture_fields[i], look)) {
+            pe_fail(err, PE_ERR_CONFLICT, picture_fields[i].name,
+                    "is of format=png alone, and this reply is %s", format->name);
             return pe_error_at(err, "png");
         }
     }

@@ -5,7 +5,7 @@
 #ifndef FORMAT_H
 #define FORMAT_H
 
-#include "wire/png.h"
+#include "wire/picture.h"
 #include "wire/result.h"
 
 enum format_id {
@@ -25,7 +25,7 @@ struct format {
     const char *aliases[4]; /* also understood, in Accept and Content-Type */
     bool body;              /* may be posted */
     bool many;              /* holds several tensors, and fields beside them */
-    bool image;             /* a picture of one matrix: what png_holds */
+    bool image;             /* a picture of one matrix: what picture_holds */
     int max_rank;
     unsigned dtypes; /* bit set of 1 << enum pe_dtype */
 };
@@ -43,6 +43,6 @@ bool format_takes_gzip(const char *accept_encoding);
 /* 406, naming the formats that would do, where the format cannot hold these tensors. */
 int format_check(const struct format *format, const struct result *result, struct pe_error *err);
 /* PE_ERR_CONFLICT where a request says how a picture looks (NULL: it does not), and its reply is none. */
-int format_check_look(const struct format *format, const struct png_look *look, struct pe_error *err);
+int format_check_look(const struct format *format, const struct picture_look *look, struct pe_error *err);
 
 #endif

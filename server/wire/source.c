@@ -128,15 +128,15 @@ static int safetensors_pieces(struct source *source, struct pe_arena *arena, con
     return PE_OK;
 }
 
-static int png_pieces(struct source *source, struct pe_arena *arena, const struct png_look *look,
-                      const struct result *result, struct pe_error *err) {
+static int picture_pieces(struct source *source, struct pe_arena *arena, const struct picture_look *look,
+                          const struct result *result, struct pe_error *err) {
     const struct result_item *item = result_first(result);
     const char *encoding = NULL;
     for (size_t i = 0; i < result->n; i++) {
         encoding = strcmp(result->items[i].name, "encoding") == 0 ? result->items[i].json : encoding;
     }
-    source->png = png_open(arena, look, item, encoding, &source->text, err);
-    if (!source->png) {
+    source->picture = picture_open(arena, look, item, encoding, &source->text, err);
+    if (!source->picture) {
         return err->code;
     }
     piece_add(source, PIECE_TEXT, 0, NULL);
@@ -179,7 +179,7 @@ int source_open(struct source *source, struct pe_arena *arena, const struct form
         piece_add(source, PIECE_BINARY, 0, result_first(result));
         break;
     case FORMAT_PNG:
-        if (png_pieces(source, arena, style->look, result, err)) {
+        if (picture_pieces(source, arena, style->look, result, err)) {
             return err->code;
         }
         break;
@@ -220,7 +220,7 @@ static uint64_t text_bound(const struct pe_tensor *tensor) {
 uint64_t source_tensor_bound(const struct format *format, const struct source_style *style,
                              const struct pe_tensor *tensor) {
     if (format->image) {
-        return png_bound(style->look, tensor);
+        return picture_bound(style->look, tensor);
     }
     bool text = format->id == FORMAT_JSON || format->id == FORMAT_CSV;
     return text ? text_bound(tensor) : pe_tensor_bytes(tensor);
@@ -238,7 +238,7 @@ uint64_t source_bound(const struct source *source) {
         } else if (piece->kind == PIECE_BINARY) {
             bound += pe_tensor_bytes(tensor);
         } else if (piece->kind == PIECE_PNG) {
-            bound += png_bound(png_look(source->png), tensor);
+            bound += picture_bound(picture_look(source->picture), tensor);
         } else {
             bound += text_bound(tensor);
         }
@@ -454,37 +454,37 @@ static size_t pull_csv(struct source *source, const struct piece *piece, char *o
 }
 
 /* Another line of the picture; false when there is none, or none yet, or none in this turn. */
-static bool png_next(struct source *source, const struct result_item *item) {
-    struct png *png = source->png;
+static bool picture_next(struct source *source, const struct result_item *item) {
+    struct picture *picture = source->picture;
     size_t size = pe_dtype_size(item->tensor.dtype);
-    if (png_done(png) || png_stopped(png) || !source->pixels_left) {
+    if (picture_done(picture) || picture_stopped(picture) || !source->pixels_left) {
         return false;
     }
-    if (!png_wants_row(png)) {
-        size_t pixels = png_line(png);
+    if (!picture_wants_row(picture)) {
+        size_t pixels = picture_line(picture);
         source->pixels_left -= pixels < source->pixels_left ? pixels : source->pixels_left;
     } else if (block_next(source, item)) {
-        png_row(png, source->block + source->block_at * size);
+        picture_row(picture, source->block + source->block_at * size);
         source->block_at += row_length(&item->tensor);
     } else if (!source->failed) {
-        png_end(png);
+        picture_end(picture);
     }
-    source->failed = source->failed || png_failed(png);
+    source->failed = source->failed || picture_failed(picture);
     return !source->failed;
 }
 
-static size_t pull_png(struct source *source, const struct piece *piece, char *out, size_t room) {
+static size_t pull_picture(struct source *source, const struct piece *piece, char *out, size_t room) {
     size_t total = 0;
     do {
-        total += png_take(source->png, out + total, room - total);
-    } while (total < room && png_next(source, piece->item));
+        total += picture_take(source->picture, out + total, room - total);
+    } while (total < room && picture_next(source, piece->item));
     return total;
 }
 
 static size_t pull_piece(struct source *source, const struct piece *piece, char *out, size_t room) {
     static size_t (*const pullers[])(struct source *, const struct piece *, char *, size_t) = {
         [PIECE_TEXT] = pull_text,     [PIECE_LATE] = pull_late, [PIECE_BINARY] = pull_binary,
-        [PIECE_NESTED] = pull_nested, [PIECE_CSV] = pull_csv,   [PIECE_PNG] = pull_png,
+        [PIECE_NESTED] = pull_nested, [PIECE_CSV] = pull_csv,   [PIECE_PNG] = pull_picture,
     };
     return pullers[piece->kind](source, piece, out, room);
 }
@@ -497,7 +497,7 @@ static bool piece_done(struct source *source, const struct piece *piece) {
         return source->done == piece->item->late->n;
     }
     if (piece->kind == PIECE_PNG) {
-        return png_done(source->png);
+        return picture_done(source->picture);
     }
     return !block_more(source, piece->item);
 }

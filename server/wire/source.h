@@ -12,8 +12,8 @@
 
 /* How a result is to be written, beside its format. */
 struct source_style {
-    bool flat;                   /* JSON: the numbers of a tensor in one list */
-    const struct png_look *look; /* png; NULL = the defaults */
+    bool flat;                       /* JSON: the numbers of a tensor in one list */
+    const struct picture_look *look; /* png; NULL = the defaults */
 };
 
 #define SOURCE_ROOM       160 /* of one number with its brackets, and more */
@@ -40,8 +40,8 @@ struct source {
     size_t rows_room;        /* rows that fit in it */
     char spill[SOURCE_ROOM]; /* bytes that did not fit the caller's last block */
     size_t spill_n, spill_at;
-    struct png *png;      /* NULL: it is no picture */
-    uint64_t pixels_left; /* of this turn */
+    struct picture *picture; /* NULL: it is no picture */
+    uint64_t pixels_left;    /* of this turn */
     bool flat;
     bool failed; /* a number that the format cannot hold, a picture without memory: the body ends short */
 };

@@ -66,7 +66,7 @@ export function pngPixels(bytes) {
 
 // ---- The colour map -----------------------------------------------------------------------------------------------
 //
-// As server/wire/png.c says: in OKLab, lightness and chroma go linearly from the middle to the ends; chroma is made
+// As server/wire/picture.c says: in OKLab, lightness and chroma go linearly from the middle to the ends; chroma is made
 // smaller, alike on both sides, where a colour is none that a screen has.
 
 const THEMES = { light: { middle: 0.97, end: 0.42, chroma: 0.145 }, dark: { middle: 0.22, end: 0.86, chroma: 0.15 } };

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The colours of pictures: server/wire/png_colours.h, by the formula of server/wire/png.c, in mpmath.
+"""The colours of pictures: server/wire/picture_colours.h, by the formula of server/wire/picture.c, in mpmath.
 
-    python3 tests/golden/make_colours.py > server/wire/png_colours.h
+    python3 tests/golden/make_colours.py > server/wire/picture_colours.h
 
 50 digits leave no doubt how an entry is rounded; the script fails where float64, in which a page computes the same
 formula, could round another way.
@@ -73,12 +73,12 @@ def main():
     print("/* SPDX-License-Identifier: MIT")
     print(" *")
     print(" * Made by tests/golden/make_colours.py: the 256 colours of each theme, red, green and blue. The formula is in")
-    print(" * png.c.")
+    print(" * picture.c.")
     print(" */")
-    print("#ifndef PNG_COLOURS_H\n#define PNG_COLOURS_H\n")
+    print("#ifndef PICTURE_COLOURS_H\n#define PICTURE_COLOURS_H\n")
     print("/* clang-format off */")
     for theme in THEMES:
-        print("static const unsigned char png_%s[256][3] = {" % theme)
+        print("static const unsigned char picture_%s[256][3] = {" % theme)
         entries = ["{%d, %d, %d}" % tuple(rgb) for rgb in colours(theme)]
         for i in range(0, 256, 6):
             print("    " + ", ".join(entries[i:i + 6]) + ",")

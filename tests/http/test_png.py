@@ -3,7 +3,7 @@
 """Pictures, and their colours: test_png.py DAEMON [TEST...].
 
 The pictures are decoded here, by what the PNG standard says, and every pixel is held against the rule that
-server/wire/png.c tells; the colours against its formula, written down once more, against the web page's, and against
+server/wire/picture.c tells; the colours against its formula, written down once more, against the web page's, and against
 what a colour map must be: alike to both sides of zero in lightness, even in its steps, and told apart by whoever does
 not see all colours.
 """
@@ -173,7 +173,7 @@ def served(daemon, theme):
 
 
 def test_colours_are_the_formulas():
-    """Both themes, all 256 entries: as the text in server/wire/png.c computes them in float64."""
+    """Both themes, all 256 entries: as the text in server/wire/picture.c computes them in float64."""
     with Daemon(PATH) as daemon:
         for theme in THEMES:
             want = [tuple(map(eight_bits, rgb)) for rgb in colours(theme)]

@@ -43,7 +43,7 @@ OWNED = {
     "threads.h": [],
     "zlib.h": ["server/*"],
     "locale.h": [],
-    "png.h": ["server/wire/png.c"],
+    "png.h": ["server/wire/picture.c"],
 }
 SEARCH = {"lib": ["lib/include", "lib"], "server": ["lib/include", "server"]}
 

@@ -157,7 +157,7 @@ static const char *cell(size_t op, int format, int dtype, const double *wanted, 
     int status = try.status;
     if (!holds(format, dtype, ops[op].rank, ops[op].matrix)) {
         expect_406(&try, dtype, ops[op].rank, ops[op].matrix);
-    } else if (format == 5) { /* check_png.c looks at it */
+    } else if (format == 5) { /* check_picture.c looks at it */
         ck_assert_str_eq(call_try_header(&try, "Content-Type"), "image/png");
     } else {
         ck_assert_msg(status == 200, "%s: %s", request, try.reply);

@@ -72,8 +72,8 @@
     X(peers)              \
     X(phase)              \
     X(plans)              \
-    X(png)                \
-    X(png_tag)            \
+    X(picture)            \
+    X(picture_tag)          \
     X(pool)               \
     X(positions)          \
     X(positions_rule)     \

@@ -3,7 +3,7 @@
 //
 // Entry i of 256 stands for t = (i - 127.5)/127.5 in -1..1. Lightness and chroma go linearly from the middle to either
 // end; the hue is 255 degrees below and 50 above. Where a screen cannot show one of the two hues, both have the largest
-// chroma that it can, found by halving: so their lightness stays alike. (server/wire/png.c has the formula in full.)
+// chroma that it can, found by halving: so their lightness stays alike. (server/wire/picture.c has the formula in full.)
 
 const MAPS = {
   light: { middle: 0.97, end: 0.42, chroma: 0.145 },

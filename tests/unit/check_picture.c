@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Pictures: every pixel of a decoded one against the rule of server/wire/png.c, for random numbers, shapes, cells and
+ * Pictures: every pixel of a decoded one against the rule of server/wire/picture.c, for random numbers, shapes, cells and
  * domains; the texts in them; what is refused; and that want of memory, a stop or a limit end them honestly. The
  * colours themselves are looked at by tests/http/test_png.py.
  */
@@ -444,7 +444,7 @@ END_TEST
 START_TEST(turns) {
     static float zeros[64 * 64];
     static char whole[1 << 17], out[1 << 17];
-    const struct png_look look = {.given = 2, .domain = 1, .cell = 64, .theme = PNG_LIGHT};
+    const struct picture_look look = {.given = 2, .domain = 1, .cell = 64, .theme = PICTURE_LIGHT};
     const struct source_style style = {.look = &look};
     const struct pe_tensor tensor = {.data = zeros, .dtype = PE_DTYPE_F32, .rank = 2, .dim = {64, 64}};
     const size_t lines = ((size_t)1 << 18) / (64 * 64);
@@ -483,8 +483,8 @@ START_TEST(memory_is_reserved) {
         noise[i] = 2 * (double)(random_next(&seed) >> 11) * 0x1p-53 - 1;
     }
     memset(text, 'x', sizeof text - 1);
-    const struct png_look looks[] = {{.given = 2, .domain = 1, .cell = 1, .theme = PNG_LIGHT},
-                                     {.given = 2, .domain = 1e9, .cell = 5, .theme = PNG_LIGHT}};
+    const struct picture_look looks[] = {{.given = 2, .domain = 1, .cell = 1, .theme = PICTURE_LIGHT},
+                                         {.given = 2, .domain = 1e9, .cell = 5, .theme = PICTURE_LIGHT}};
     const struct pe_tensor tensor = {.data = noise, .dtype = PE_DTYPE_F64, .rank = 2, .dim = {300, 1000}};
     for (size_t i = 0; i < PE_COUNT(looks); i++) {
         struct pe_error err = {0};
@@ -528,8 +528,8 @@ START_TEST(no_memory) {
 }
 END_TEST
 
-Suite *png_suite(void) {
-    Suite *suite = suite_create("png");
+Suite *picture_suite(void) {
+    Suite *suite = suite_create("picture");
     TCase *tests = tcase_create("pictures");
     suite_add_tcase(suite, tests);
     tcase_set_timeout(tests, 60);

@@ -28,11 +28,11 @@
  *
  * libpng writes: 8 bits a pixel, no filter (neighbours among palette entries say little), compression and its buffers
  * as fixed here, no time. So the same request gives the same bytes. Its memory is the arena's; its errors jump to
- * png_try, past frames of libpng alone.
+ * picture_try, past frames of libpng alone.
  */
-#include "wire/png.h"
+#include "wire/picture.h"
 
-#include "wire/png_colours.h"
+#include "wire/picture_colours.h"
 #include "wire/problem.h"
 #include "wire/text.h"
 
@@ -58,24 +58,24 @@
 #define PICTURE_VERSION 1
 
 static const struct pe_choice themes[] = {
-    {"light", PNG_LIGHT, "zero is nearly white"}, {"dark", PNG_DARK, "zero is nearly black"}, {0}};
+    {"light", PICTURE_LIGHT, "zero is nearly white"}, {"dark", PICTURE_DARK, "zero is nearly black"}, {0}};
 
-const struct pe_field png_fields[PNG_N_FIELDS] = {
-    {PE_FIELD(png_look, domain), .min = 0, .max = 1e300, .flags = PE_FIELD_OPEN_MIN, .def = "1",
+const struct pe_field picture_fields[PICTURE_N_FIELDS] = {
+    {PE_FIELD(picture_look, domain), .min = 0, .max = 1e300, .flags = PE_FIELD_OPEN_MIN, .def = "1",
      .doc = "format png: the numbers from -domain to domain have colours of their own, others those of the "
             "ends"},
-    {PE_FIELD(png_look, cell), .min = 1, .max = 64, .unit = "pixels",
+    {PE_FIELD(picture_look, cell), .min = 1, .max = 64, .unit = "pixels",
      .doc = "format png: sides of the square for each number; default: the largest of 1 to 16 with which the "
             "picture is within 1024 x 1024"},
-    {PE_FIELD(png_look, theme), .choices = themes, .def = "light",
+    {PE_FIELD(picture_look, theme), .choices = themes, .def = "light",
      .doc = "format png: colours for this background"},
 };
 
-struct png {
+struct picture {
     struct pe_arena *arena;
     struct pe_error err; /* of the arena */
     const struct pe_stop *stop;
-    struct png_look look;
+    struct picture_look look;
     enum pe_dtype dtype;
     size_t columns, rows, width, height; /* of numbers, of pixels */
     unsigned char *pixels;               /* a line, [width] */
@@ -101,11 +101,11 @@ static int leading_ones(const struct pe_tensor *tensor) {
     return n;
 }
 
-bool png_holds(const struct pe_tensor *tensor) {
+bool picture_holds(const struct pe_tensor *tensor) {
     return tensor->rank - leading_ones(tensor) <= 2 && pe_tensor_count(tensor) > 0;
 }
 
-/* Rows and columns of what png_holds. */
+/* Rows and columns of what picture_holds. */
 static size_t columns_of(const struct pe_tensor *tensor) {
     return tensor->rank ? tensor->dim[tensor->rank - 1] : 1;
 }
@@ -114,8 +114,8 @@ static size_t rows_of(const struct pe_tensor *tensor) {
     return pe_tensor_count(tensor) / columns_of(tensor);
 }
 
-static size_t cell_of(const struct png_look *look, const struct pe_tensor *tensor) {
-    if (look && pe_field_given(png_fields, &png_fields[1], look)) {
+static size_t cell_of(const struct picture_look *look, const struct pe_tensor *tensor) {
+    if (look && pe_field_given(picture_fields, &picture_fields[1], look)) {
         return (size_t)look->cell;
     }
     size_t rows = rows_of(tensor), columns = columns_of(tensor);
@@ -128,8 +128,8 @@ static bool side_fits(size_t n, size_t cell) {
 }
 
 /* zlib's own bound, of any window: a ninth more at most. */
-uint64_t png_bound(const struct png_look *look, const struct pe_tensor *tensor) {
-    size_t cell = png_holds(tensor) ? cell_of(look, tensor) : 0;
+uint64_t picture_bound(const struct picture_look *look, const struct pe_tensor *tensor) {
+    size_t cell = picture_holds(tensor) ? cell_of(look, tensor) : 0;
     if (!cell || !side_fits(rows_of(tensor), cell) || !side_fits(columns_of(tensor), cell)) {
         return pe_tensor_bytes(tensor); /* it is going to be refused */
     }
@@ -141,13 +141,13 @@ uint64_t png_bound(const struct png_look *look, const struct pe_tensor *tensor) 
 /* ---- libpng ------------------------------------------------------------------------------------------ */
 
 static png_voidp give_memory(png_structp writer, png_alloc_size_t bytes) {
-    struct png *png = png_get_mem_ptr(writer);
+    struct picture *picture = png_get_mem_ptr(writer);
     size_t whole = bytes + (WORK_ALIGN - bytes % WORK_ALIGN) % WORK_ALIGN;
-    if (whole > png->work_left) {
-        return pe_arena_alloc(png->arena, bytes, &png->err);
+    if (whole > picture->work_left) {
+        return pe_arena_alloc(picture->arena, bytes, &picture->err);
     }
-    png->work_left -= whole;
-    return png->work + png->work_left;
+    picture->work_left -= whole;
+    return picture->work + picture->work_left;
 }
 
 static void keep_memory(png_structp writer, png_voidp block) {
@@ -156,16 +156,16 @@ static void keep_memory(png_structp writer, png_voidp block) {
 }
 
 static void write_bytes(png_structp writer, png_bytep bytes, size_t n) {
-    struct png *png = png_get_io_ptr(writer);
-    if (png->head) {
-        text_add(png->head, (const char *)bytes, n);
+    struct picture *picture = png_get_io_ptr(writer);
+    if (picture->head) {
+        text_add(picture->head, (const char *)bytes, n);
         return;
     }
-    if (n > png->out_room - png->out_n) {
+    if (n > picture->out_room - picture->out_n) {
         png_error(writer, "no room");
     }
-    memcpy(png->out + png->out_n, bytes, n);
-    png->out_n += n;
+    memcpy(picture->out + picture->out_n, bytes, n);
+    picture->out_n += n;
 }
 
 static void flush_nothing(png_structp writer) {
@@ -183,86 +183,86 @@ static void warn_nobody(png_structp writer, png_const_charp text) {
 }
 
 /* A step that may jump out. */
-static bool png_try(struct png *png, void (*step)(struct png *png)) {
-    if (setjmp(png_jmpbuf(png->writer))) {
-        png->failed = true;
+static bool picture_try(struct picture *picture, void (*step)(struct picture *picture)) {
+    if (setjmp(png_jmpbuf(picture->writer))) {
+        picture->failed = true;
     } else {
-        step(png);
+        step(picture);
     }
-    return !png->failed;
+    return !picture->failed;
 }
 
-static void set_text(struct png *png, const char *key, const char *value) {
+static void set_text(struct picture *picture, const char *key, const char *value) {
     bool is_long = strlen(value) > LONG_TEXT;
     png_text text = {.compression = is_long ? PNG_TEXT_COMPRESSION_zTXt : PNG_TEXT_COMPRESSION_NONE,
                      .key = (png_charp)(uintptr_t)key,
                      .text = (png_charp)(uintptr_t)value};
-    png_set_text(png->writer, png->info, &text, 1);
+    png_set_text(picture->writer, picture->info, &text, 1);
 }
 
-static void set_texts(struct png *png) {
+static void set_texts(struct picture *picture) {
     char domain[2 * PE_NUMBER_ROOM + 8] = "[";
     char *end = domain + 1;
-    end += pe_number_write_f64(end, -png->look.domain);
+    end += pe_number_write_f64(end, -picture->look.domain);
     memcpy(end, ", ", 2);
-    end += 2 + pe_number_write_f64(end + 2, png->look.domain);
+    end += 2 + pe_number_write_f64(end + 2, picture->look.domain);
     memcpy(end, "]", 2);
-    set_text(png, "Software", "posenc");
-    set_text(png, "Title", png->title);
-    set_text(png, "Domain", domain);
-    if (png->encoding) {
-        set_text(png, "Encoding", png->encoding);
+    set_text(picture, "Software", "posenc");
+    set_text(picture, "Title", picture->title);
+    set_text(picture, "Domain", domain);
+    if (picture->encoding) {
+        set_text(picture, "Encoding", picture->encoding);
     }
 }
 
-static void step_head(struct png *png) {
-    const unsigned char(*colours)[3] = png->look.theme == PNG_DARK ? png_dark : png_light;
+static void step_head(struct picture *picture) {
+    const unsigned char(*colours)[3] = picture->look.theme == PICTURE_DARK ? picture_dark : picture_light;
     png_color palette[256];
     for (size_t i = 0; i < 256; i++) {
         palette[i] = (png_color){colours[i][0], colours[i][1], colours[i][2]};
     }
-    png_set_write_fn(png->writer, png, write_bytes, flush_nothing);
-    png_set_filter(png->writer, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
-    png_set_compression_level(png->writer, LEVEL);
-    png_set_compression_strategy(png->writer, 0);
-    png_set_compression_mem_level(png->writer, 8);
-    png_set_compression_buffer_size(png->writer, CHUNK_BYTES);
-    png->info = png_create_info_struct(png->writer);
-    if (!png->info) {
-        png_error(png->writer, "no memory");
+    png_set_write_fn(picture->writer, picture, write_bytes, flush_nothing);
+    png_set_filter(picture->writer, PNG_FILTER_TYPE_BASE, PNG_FILTER_NONE);
+    png_set_compression_level(picture->writer, LEVEL);
+    png_set_compression_strategy(picture->writer, 0);
+    png_set_compression_mem_level(picture->writer, 8);
+    png_set_compression_buffer_size(picture->writer, CHUNK_BYTES);
+    picture->info = png_create_info_struct(picture->writer);
+    if (!picture->info) {
+        png_error(picture->writer, "no memory");
     }
-    png_set_IHDR(png->writer, png->info, (png_uint_32)png->width, (png_uint_32)png->height, 8,
+    png_set_IHDR(picture->writer, picture->info, (png_uint_32)picture->width, (png_uint_32)picture->height, 8,
                  PNG_COLOR_TYPE_PALETTE, PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
                  PNG_FILTER_TYPE_DEFAULT);
-    png_set_PLTE(png->writer, png->info, palette, 256);
-    set_texts(png);
-    png_write_info(png->writer, png->info);
+    png_set_PLTE(picture->writer, picture->info, palette, 256);
+    set_texts(picture);
+    png_write_info(picture->writer, picture->info);
 }
 
-static void step_line(struct png *png) {
-    png_write_row(png->writer, png->pixels);
+static void step_line(struct picture *picture) {
+    png_write_row(picture->writer, picture->pixels);
 }
 
-static void step_end(struct png *png) {
-    png_write_end(png->writer, NULL);
+static void step_end(struct picture *picture) {
+    png_write_end(picture->writer, NULL);
 }
 
 /* ---- from outside ------------------------------------------------------------------------------------ */
 
 /* Whoever reads a picture as it is made must not lose the rest of it for want of memory. */
-static bool reserve(struct png *png, struct pe_error *err) {
-    size_t bytes = WORK_BYTES + png->width + WORK_ALIGN - png->width % WORK_ALIGN;
-    png->out_room = OUT_BYTES + 2 * png->width;
-    png->pixels = pe_arena_alloc(png->arena, png->width, err);
-    png->out = png->pixels ? pe_arena_alloc(png->arena, png->out_room, err) : NULL;
-    png->work = png->out ? pe_arena_alloc(png->arena, bytes, err) : NULL;
-    png->work_left = png->work ? bytes : 0;
-    return png->work != NULL;
+static bool reserve(struct picture *picture, struct pe_error *err) {
+    size_t bytes = WORK_BYTES + picture->width + WORK_ALIGN - picture->width % WORK_ALIGN;
+    picture->out_room = OUT_BYTES + 2 * picture->width;
+    picture->pixels = pe_arena_alloc(picture->arena, picture->width, err);
+    picture->out = picture->pixels ? pe_arena_alloc(picture->arena, picture->out_room, err) : NULL;
+    picture->work = picture->out ? pe_arena_alloc(picture->arena, bytes, err) : NULL;
+    picture->work_left = picture->work ? bytes : 0;
+    return picture->work != NULL;
 }
 
 /* The struct with its sizes; NULL where there are too many pixels, or no memory. */
-static struct png *png_plan(struct pe_arena *arena, const struct png_look *look,
-                            const struct result_item *item, struct pe_error *err) {
+static struct picture *picture_plan(struct pe_arena *arena, const struct picture_look *look,
+                                    const struct result_item *item, struct pe_error *err) {
     const struct pe_tensor *tensor = &item->tensor;
     size_t cell = cell_of(look, tensor), rows = rows_of(tensor), columns = columns_of(tensor);
     if (!side_fits(rows, cell) || !side_fits(columns, cell)) {
@@ -273,66 +273,68 @@ static struct png *png_plan(struct pe_arena *arena, const struct png_look *look,
             rows, columns, cell, SIDE_MAX);
         return NULL;
     }
-    struct png *png = pe_arena_array(arena, 1, sizeof *png, err);
-    if (!png) {
+    struct picture *picture = pe_arena_array(arena, 1, sizeof *picture, err);
+    if (!picture) {
         return NULL;
     }
-    *png = (struct png){.arena = arena,
-                        .stop = err->stop,
-                        .dtype = tensor->dtype,
-                        .rows = rows,
-                        .columns = columns,
-                        .width = columns * cell,
-                        .height = rows * cell,
-                        .title = item->name};
-    pe_fields_init(png_fields, PNG_N_FIELDS, &png->look, sizeof png->look);
+    *picture = (struct picture){.arena = arena,
+                                .stop = err->stop,
+                                .dtype = tensor->dtype,
+                                .rows = rows,
+                                .columns = columns,
+                                .width = columns * cell,
+                                .height = rows * cell,
+                                .title = item->name};
+    pe_fields_init(picture_fields, PICTURE_N_FIELDS, &picture->look, sizeof picture->look);
     if (look) {
-        png->look = *look;
+        picture->look = *look;
     }
-    png->look.cell = (int64_t)cell;
-    return png;
+    picture->look.cell = (int64_t)cell;
+    return picture;
 }
 
-struct png *png_open(struct pe_arena *arena, const struct png_look *look, const struct result_item *item,
-                     const char *encoding, struct text *head, struct pe_error *err) {
-    struct png *png = png_plan(arena, look, item, err);
-    if (!png) {
+struct picture *picture_open(struct pe_arena *arena, const struct picture_look *look,
+                             const struct result_item *item, const char *encoding, struct text *head,
+                             struct pe_error *err) {
+    struct picture *picture = picture_plan(arena, look, item, err);
+    if (!picture) {
         return NULL;
     }
-    png->encoding = encoding;
-    png->head = head;
-    png->writer = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, NULL, fail, warn_nobody, png, give_memory,
-                                            keep_memory);
-    if (!png->writer || !png_try(png, step_head)) {
-        int code = png->err.code ? png->err.code : PE_ERR_MEMORY;
-        pe_fail(err, code, png->err.path, "%s", png->err.code ? png->err.text : "no memory for the picture");
+    picture->encoding = encoding;
+    picture->head = head;
+    picture->writer = png_create_write_struct_2(PNG_LIBPNG_VER_STRING, NULL, fail, warn_nobody, picture,
+                                                give_memory, keep_memory);
+    if (!picture->writer || !picture_try(picture, step_head)) {
+        int code = picture->err.code ? picture->err.code : PE_ERR_MEMORY;
+        pe_fail(err, code, picture->err.path, "%s",
+                picture->err.code ? picture->err.text : "no memory for the picture");
         return NULL;
     }
-    png->head = NULL;
-    return reserve(png, err) ? png : NULL;
+    picture->head = NULL;
+    return reserve(picture, err) ? picture : NULL;
 }
 
-void png_maker(char text[PNG_MAKER_ROOM]) {
-    snprintf(text, PNG_MAKER_ROOM, "picture %d, libpng %s, zlib %s", PICTURE_VERSION,
+void picture_maker(char text[PICTURE_MAKER_ROOM]) {
+    snprintf(text, PICTURE_MAKER_ROOM, "picture %d, libpng %s, zlib %s", PICTURE_VERSION,
              png_get_libpng_ver(NULL), zlibVersion());
 }
 
-const struct png_look *png_look(const struct png *png) {
-    return &png->look;
+const struct picture_look *picture_look(const struct picture *picture) {
+    return &picture->look;
 }
 
-size_t png_take(struct png *png, char *out, size_t room) {
-    size_t left = png->out_n - png->taken, n = left < room ? left : room;
-    memcpy(out, png->out + png->taken, n);
-    png->taken += n;
-    if (png->taken == png->out_n) {
-        png->taken = png->out_n = 0;
+size_t picture_take(struct picture *picture, char *out, size_t room) {
+    size_t left = picture->out_n - picture->taken, n = left < room ? left : room;
+    memcpy(out, picture->out + picture->taken, n);
+    picture->taken += n;
+    if (picture->taken == picture->out_n) {
+        picture->taken = picture->out_n = 0;
     }
     return n;
 }
 
-bool png_wants_row(const struct png *png) {
-    return png->lines_left == 0;
+bool picture_wants_row(const struct picture *picture) {
+    return picture->lines_left == 0;
 }
 
 static unsigned char entry_of(double value, double domain) {
@@ -341,35 +343,35 @@ static unsigned char entry_of(double value, double domain) {
     return (unsigned char)held;
 }
 
-void png_row(struct png *png, const void *numbers) {
-    size_t size = pe_dtype_size(png->dtype), cell = (size_t)png->look.cell;
-    for (size_t i = 0; i < png->columns; i++) {
+void picture_row(struct picture *picture, const void *numbers) {
+    size_t size = pe_dtype_size(picture->dtype), cell = (size_t)picture->look.cell;
+    for (size_t i = 0; i < picture->columns; i++) {
         double value;
-        pe_dtype_load(png->dtype, (const char *)numbers + i * size, 1, &value);
-        memset(png->pixels + i * cell, entry_of(value, png->look.domain), cell);
+        pe_dtype_load(picture->dtype, (const char *)numbers + i * size, 1, &value);
+        memset(picture->pixels + i * cell, entry_of(value, picture->look.domain), cell);
     }
-    png->lines_left = cell;
+    picture->lines_left = cell;
 }
 
-size_t png_line(struct png *png) {
-    png->lines_left--;
-    png_try(png, step_line);
-    return png->width;
+size_t picture_line(struct picture *picture) {
+    picture->lines_left--;
+    picture_try(picture, step_line);
+    return picture->width;
 }
 
-void png_end(struct png *png) {
-    png->ended = true;
-    png_try(png, step_end);
+void picture_end(struct picture *picture) {
+    picture->ended = true;
+    picture_try(picture, step_end);
 }
 
-bool png_failed(const struct png *png) {
-    return png->failed;
+bool picture_failed(const struct picture *picture) {
+    return picture->failed;
 }
 
-bool png_stopped(const struct png *png) {
-    return pe_stop_asked(png->stop);
+bool picture_stopped(const struct picture *picture) {
+    return pe_stop_asked(picture->stop);
 }
 
-bool png_done(const struct png *png) {
-    return png->ended && png->out_n == 0;
+bool picture_done(const struct picture *picture) {
+    return picture->ended && picture->out_n == 0;
 }

@@ -96,8 +96,8 @@ START_TEST(tags_tell_what_makes_the_bytes) {
 }
 END_TEST
 
-Suite *png_tag_suite(void) {
-    Suite *suite = suite_create("png_tag");
+Suite *picture_tag_suite(void) {
+    Suite *suite = suite_create("picture_tag");
     TCase *tests = tcase_create("tags");
     tcase_add_checked_fixture(tests, setup, teardown);
     tcase_add_test(tests, tags);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
  * Made by tests/golden/make_colours.py: the 256 colours of each theme, red, green and blue. The formula is in
- * png.c.
+ * picture.c.
  */
-#ifndef PNG_COLOURS_H
-#define PNG_COLOURS_H
+#ifndef PICTURE_COLOURS_H
+#define PICTURE_COLOURS_H
 
 /* clang-format off */
-static const unsigned char png_light[256][3] = {
+static const unsigned char picture_light[256][3] = {
     {28, 77, 136}, {28, 78, 138}, {29, 79, 140}, {29, 81, 142}, {30, 82, 144}, {31, 83, 146},
     {31, 84, 147}, {32, 85, 149}, {32, 87, 151}, {33, 88, 153}, {33, 89, 155}, {34, 90, 157},
     {34, 91, 159}, {35, 93, 161}, {36, 94, 163}, {36, 95, 165}, {38, 96, 166}, {40, 98, 167},
@@ -52,7 +52,7 @@ static const unsigned char png_light[256][3] = {
     {139, 62, 0}, {137, 62, 0}, {135, 61, 0}, {134, 60, 0}, {132, 59, 0}, {130, 58, 0},
     {128, 57, 0}, {126, 56, 0}, {125, 55, 0}, {123, 54, 0},
 };
-static const unsigned char png_dark[256][3] = {
+static const unsigned char picture_dark[256][3] = {
     {179, 212, 255}, {176, 210, 255}, {173, 209, 255}, {170, 207, 255}, {167, 206, 255}, {164, 204, 255},
     {162, 202, 255}, {159, 201, 255}, {156, 199, 255}, {153, 198, 255}, {150, 196, 255}, {147, 194, 255},
     {144, 193, 255}, {142, 191, 255}, {139, 190, 255}, {136, 188, 255}, {133, 186, 255}, {130, 185, 255},
