@@ -30,7 +30,7 @@ const products = (d_model, format) => ({
 
 const figure = (name, state = {}) => {
   const s = { ...start, ...state };
-  const words = { note: "", axes: { x: {}, y: {} }, steps: [], lines: { sin_cos: [], cos_sin: [] } };
+  const words = { note: "", axes: { x: {}, y: {} }, labels: {}, steps: [], lines: { sin_cos: [], cos_sin: [] } };
   return { calls: lab.figures[name].calls(s), data: (replies) => lab.figures[name].data(replies, s, words) };
 };
 

@@ -64,6 +64,9 @@ const point = (name, kind, [x, y], more) => ({ name, kind, x, y, ...more });
 
 const end = ([toX, toY]) => ({ toX, toY });
 
+/** The end of a hand at angle 0: its sine is 0, its cosine 1. */
+const start = (s) => (clockwise(s) ? { x: 0, y: 1 } : { x: 1, y: 0 });
+
 /** A hand at p and one at p + k; the ring is where M_k takes the first. */
 function handsOf([vectors, matrix], s, i, words) {
   const from = pairAt(vectors, s, s["v.p"], i);
@@ -100,8 +103,8 @@ function legs(from, [[a, b], [c, d]], words, named) {
   const across = [b * from[1], c * from[0]];
   const to = [along[0] + across[0], along[1] + across[1]];
   return [
-    point(words.along, "along", along, { fromX: 0, fromY: 0, label: named && "cos b" }),
-    point(words.across, "across", to, { fromX: along[0], fromY: along[1], label: named && "sin b" }),
+    point(words.along, "along", along, { fromX: 0, fromY: 0, label: named && words.labels.cosB }),
+    point(words.across, "across", to, { fromX: along[0], fromY: along[1], label: named && words.labels.sinB }),
   ];
 }
 
@@ -111,8 +114,8 @@ function coordinates([x, y], s, words) {
   const up = { fromX: x, fromY: 0, x, y };
   const [sine, cosine] = clockwise(s) ? [right, up] : [up, right];
   return [
-    { name: words.sine, kind: "sine", label: "sin a", side: -1, ...sine },
-    { name: words.cosine, kind: "cosine", label: "cos a", side: -1, ...cosine },
+    { name: words.sine, kind: "sine", label: words.labels.sinA, side: -1, ...sine },
+    { name: words.cosine, kind: "cosine", label: words.labels.cosA, side: -1, ...cosine },
   ];
 }
 
@@ -127,8 +130,8 @@ function proofCircles([vectors, matrix], s, words) {
   const first = point(words.from, "from", from, { symbol: "p" });
   const second = point(words.to, "to", to, { symbol: "k" });
   const arcs = [
-    [{ x: clockwise(s) ? 0 : 1, y: clockwise(s) ? 1 : 0, ...end(from), turn: clockwise(s) ? -1 : 1, label: "a" }],
-    [{ x: from[0], y: from[1], ...end(to), turn: turnOf(s), label: "b" }],
+    [{ ...start(s), ...end(from), turn: clockwise(s) ? -1 : 1, label: words.labels.a }],
+    [{ x: from[0], y: from[1], ...end(to), turn: turnOf(s), label: words.labels.b }],
   ];
   const others = [s["v.p"], ...OTHERS.map((more) => (s["v.p"] + more) % (FAR + 1))];
   const hands = [
@@ -185,8 +188,9 @@ function settle(s, changes) {
 const zerosBeside = (data, d) =>
   data.reduce((n, v, at) => n + (v === 0 && Math.floor(at / d / 2) !== Math.floor((at % d) / 2)), 0);
 
-/** "sin 3" or "cos 3": what column j holds. */
-const columnName = (j, s) => `${(j % 2 === 0) === clockwise(s) ? "sin" : "cos"} ${Math.floor(j / 2)}`;
+/** What column j holds: a sine or a cosine, and of which pair. */
+const columnName = (j, s, words) =>
+  `${(j % 2 === 0) === clockwise(s) ? words.sine : words.cosine} ${Math.floor(j / 2)}`;
 
 export const lab = {
   name: "rotation",
@@ -236,8 +240,8 @@ export const lab = {
       kind: "heatmap",
       still: true,
       calls: (s) => [shift(s)],
-      data: ([{ data }], s) => {
-        const names = count(s.d_model).map((j) => columnName(j, s));
+      data: ([{ data }], s, words) => {
+        const names = count(s.d_model).map((j) => columnName(j, s, words));
         return {
           rows: s.d_model, columns: s.d_model, values: data, domain: 1,
           at: { row: s["v.row"], column: s["v.column"] },

@@ -68,7 +68,7 @@ const waveAt = (j, { d_model, layout }) =>
 
 const columnName = (j, s, words) => {
   const wave = waveAt(j, s);
-  return `${j} (${wave["v.phase"]}, ${words.pair} ${wave["v.i"]})`;
+  return `${j} (${words.phases[wave["v.phase"]]}, ${words.pair} ${wave["v.i"]})`;
 };
 
 function settle(s) {

@@ -617,7 +617,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
         matrix: {
           title: "A row for every position",
           axes: { row: "position p", column: "column" },
-          pair: "pair",
+          pair: "pair", phases: { sin: "sin", cos: "cos" },
           caption: "Each row is the vector of one position. Each column is one wave, seen at all positions. Orange is above zero, blue below.",
           text: "{positions} rows of {d_model} numbers, all from \u22121 to 1. Fast waves make fine stripes, slow ones hardly change from row to row.",
           still: "Heat map of 64 positions and 64 columns: fast stripes on the left, slow ones on the right.",
@@ -649,7 +649,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
         smooth: {
           title: "The same with smooth wheels",
           axes: { row: "position p", column: "column" },
-          pair: "pair",
+          pair: "pair", phases: { sin: "sin", cos: "cos" },
           caption: "Five pairs of waves, each half as fast as the one before (d = 10, base 32). Nothing flips: everything turns.",
           text: "Ten columns of waves. As in the counter, the first change most from row to row, and the last least.",
           still: "Ten columns of waves beside the counter: fast on the left, slow on the right, without any jump.",
@@ -665,7 +665,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
         interleaved: {
           title: "sin, cos, sin, cos",
           axes: { row: "position p", column: "column" },
-          pair: "pair",
+          pair: "pair", phases: { sin: "sin", cos: "cos" },
           caption: "Interleaved: both waves of a pair are neighbours.",
           text: "The chosen wave is column {column} here.",
           still: "Interleaved: fast stripes on the left, slow columns on the right, sines and cosines in turn.",
@@ -673,7 +673,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
         halves: {
           title: "All sin, then all cos",
           axes: { row: "position p", column: "column" },
-          pair: "pair",
+          pair: "pair", phases: { sin: "sin", cos: "cos" },
           caption: "Halves: the two waves of a pair are d/2 columns apart.",
           text: "The same wave is column {column} here.",
           still: "Halves: the stripes are on the left of each half; the left half is sines, the right half cosines.",
@@ -1054,6 +1054,7 @@ $$|\\mathrm{PE}(\\class{sym-p}{p})|^2 = (\\sin^2 + \\cos^2) + \\dots = \\frac{\\
           axes: { x: { sin_cos: "sine", cos_sin: "cosine" }, y: { sin_cos: "cosine", cos_sin: "sine" } },
           from: "place p", to: "place p + k", sine: "sin a", cosine: "cos a",
           along: "cos b times the hand of p", across: "sin b times that hand after a quarter turn",
+          labels: { a: "a", b: "b", sinA: "sin a", cosA: "cos a", sinB: "sin b", cosB: "cos b" },
           steps: ["1. Place p: a hand at angle a", "2. Place p + k: b further", "3. Two legs lead there", "4. At other places: the same legs"],
           lines: {
             sin_cos: ["(sin a, cos a)", "(sin(a + b), cos(a + b))", "= cos b · (sin a, cos a) + sin b · (cos a, −sin a)", "cos b and sin b: no a in them"],
@@ -1066,6 +1067,7 @@ $$|\\mathrm{PE}(\\class{sym-p}{p})|^2 = (\\sin^2 + \\cos^2) + \\dots = \\frac{\\
         matrix: {
           title: "The step as a table: M for k",
           axes: { row: "number of p + k", column: "number of p" },
+          sine: "sin", cosine: "cos",
           caption: "To get a number of $p+k$, take its row, multiply each entry with the number of $p$ that its column names, and add. Each pair needs only its own four entries. All others are 0.",
           text: "Pair {i}: [{a}, {b}; {c}, {d}]. Outside the blocks {zeros} entries are exactly 0.",
           still: "A table of 16 rows and columns, empty but for eight blocks of two by two along the diagonal.",
