@@ -65,6 +65,10 @@ async function callsShown(page, name) {
 // ---- Files and table ----------------------------------------------------------------------------------------------
 
 async function download(page, name, text) {
+  const files = button(page, name, texts.save);
+  if ((await files.getAttribute("aria-expanded")) === "false") {
+    await files.click();
+  }
   const [file] = await Promise.all([page.waitForEvent("download"), button(page, name, text).click()]);
   assert.match(file.suggestedFilename(), new RegExp(`^posenc-.*${name}.*\\.${text.replace(".", "").toLowerCase()}$`));
   return readFileSync(await file.path());

@@ -198,3 +198,39 @@ for (const { name: lab } of labs) {
     assert.equal(await background(), dark, "the choice of a theme is kept");
   });
 }
+
+// ---- Rows of buttons ----------------------------------------------------------------------------------------------
+
+const focusedText = (page) => page.evaluate(() => document.activeElement.textContent.trim());
+
+for (const { name: lab } of labs) {
+  pageTest(site, `${lab}: the buttons beneath a figure are one stop of Tab`, `/labs/${lab}`, {}, async (page) => {
+    const stops = await page.$$eval(".below > .tools", (all) =>
+      all.map((bar) => [...bar.querySelectorAll("button")].filter(({ tabIndex }) => tabIndex === 0).length));
+    assert.deepEqual(stops, Array(stops.length).fill(1));
+  });
+}
+
+pageTest(site, "beneath a figure: arrows lead from button to button, to files that were opened, and Tab leads out", `/labs/${labs[0].name}`, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+  const bar = page.locator(".below > .tools").first();
+  await bar.getByRole("button", { name: texts.call, exact: true }).focus();
+  const walked = [];
+  const go = async (...keys) => {
+    for (const key of keys) {
+      await page.keyboard.press(key);
+      walked.push(await focusedText(page));
+    }
+  };
+  await go("ArrowRight", "ArrowRight", "Space", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft", "Home", "End");
+  const { call, table, save, link } = texts;
+  assert.deepEqual(walked, [table, save, save, ".npy", "CSV", "PNG", link, call, link, call, link]);
+  await page.keyboard.press("Enter");
+  await page.waitForFunction((text) => document.getElementById("live").textContent === text, texts.copied);
+  await page.keyboard.press("Tab");
+  assert.ok(await bar.evaluate((element) => !element.contains(document.activeElement)), "Tab does not lead out");
+  await page.keyboard.press("Shift+Tab");
+  assert.ok(await bar.evaluate((element) => element.lastElementChild === document.activeElement), "Tab forgot the button");
+  await go("Home", "ArrowRight", "ArrowRight", "ArrowRight");
+  const [file] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Enter")]);
+  assert.match(file.suggestedFilename(), /\.npy$/);
+});

@@ -19,6 +19,7 @@ import { callMount } from "./call.js";
 import { copyText } from "./copy.js";
 import { saveCsv, saveNpy, savePng } from "./save.js";
 import { Newest } from "./service.js";
+import { toolbarFocus, toolbarKey, toolbarStop } from "./toolbar.js";
 import { say, words } from "./words.js";
 
 const kinds = { heatmap, chart, circles, flow, grid, tokens };
@@ -112,18 +113,21 @@ function toolsMount(figure) {
     @click=${() => toggle(what)}>${text}</button>`;
   figure.show = () => {
     render(
-      html`<div class="tools" role="group" aria-label=${say(words.page.tools, { title: figure.words.title })}>
-          ${button("call", words.page.call)} ${button("table", words.page.table)}
-          <button type="button" @click=${() => saveNpy(figure)}>.npy</button>
-          <button type="button" @click=${() => saveCsv(figure)}>CSV</button>
-          <button type="button" @click=${() => savePng(figure)}>PNG</button>
-          <button type="button" @click=${(event) => copyLink(figure, event.target)}>${words.page.copyLink}</button>
+      html`<div class="tools" role="toolbar" aria-label=${say(words.page.tools, { title: figure.words.title })}
+          @keydown=${toolbarKey} @focusin=${toolbarFocus}>
+          ${button("call", words.page.call)} ${button("table", words.page.table)} ${button("save", words.page.save)}
+          ${open === "save" ? html`<span class="files" role="group" aria-label=${words.page.save}>
+            <button type="button" @click=${() => saveNpy(figure)}>.npy</button>
+            <button type="button" @click=${() => saveCsv(figure)}>CSV</button>
+            <button type="button" @click=${() => savePng(figure)}>PNG</button></span>` : ""}
+          <button type="button" aria-label=${words.page.copyLink} @click=${(event) => copyLink(figure, event.currentTarget)}>${words.page.link}</button>
         </div>
         <div class="drawer" ?hidden=${open !== "call"}></div>
         <div class="drawer table" ?hidden=${open !== "table"} tabindex="0" role="region"
           aria-label=${say(words.page.tableOf, { title: figure.words.title })}>${open === "table" && figure.data ? tableOf(figure) : ""}</div>`,
       figure.below,
     );
+    toolbarStop(figure.below.querySelector(".tools"));
     const [drawer] = figure.below.querySelectorAll(".drawer");
     if (open === "call" && figure.calls) {
       callMount(drawer, figure);

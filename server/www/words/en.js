@@ -14,7 +14,7 @@ export const words = {
     welcome: `<p>A Transformer reads all words of a text at once. This is how it comes to know which one stands where, in lessons that you can read, touch and check: every number on these pages was computed by the service that sent them, and the call is shown.</p>
 <p>You need no linear algebra beyond lists of numbers, multiplying and adding. Words that you may not know are in the <a href="/glossary">glossary</a>.</p>`,
     lecturers: `<h2>For lecturers</h2>
-<p>Everything here works without the internet, from one program. Every picture is a link: set a figure up, press “Copy link” beneath it, and your class opens the same. At the end of each lab, “Make a link for your class” hides or locks what should not be touched. “PNG” saves a figure for slides, “Show the call” tells how to compute it, and printing a lab gives a handout. Nothing is sent anywhere else.</p>`,
+<p>Everything here works without the internet, from one program. Every picture is a link: set a figure up, press “Link” beneath it, and your class opens the same. At the end of each lab, “Make a link for your class” hides or locks what should not be touched. “Save” has a PNG of it for slides, “Show the call” tells how to compute it, and printing a lab gives a handout. Nothing is sent anywhere else.</p>`,
     size: "About {minutes} minutes: {figures} figures, {questions} questions",
     asks: "You will be asked:",
     glossary: "Glossary",
@@ -38,19 +38,23 @@ export const words = {
 <tr><th scope="row">Page up, page down</th><td>ten rows or points further</td></tr>
 <tr><th scope="row">Home, End</th><td>to the first or the last</td></tr>
 <tr><th scope="row">Alt and an arrow</th><td>on a word that can be moved: moves it</td></tr>
+<tr><th scope="row">Left, right</th><td>in the row of buttons beneath a figure: to the next of them</td></tr>
 </tbody>
 </table>
 <h2>Beneath a figure</h2>
 <ul>
 <li><b>Show the call</b>: the request that drew the figure, for a shell, Python, a browser, and PyTorch where it has the same. Run it, and you get the same bytes.</li>
-<li><b>Table</b>: the same numbers as text. <b>.npy</b>, <b>CSV</b> and <b>PNG</b> save them, all of them, as files.</li>
-<li><b>Copy link</b>: an address that opens this figure as it is now.</li>
+<li><b>Table</b>: the same numbers as text.</li>
+<li><b>Save</b>: all of the numbers as a file, <b>.npy</b> or <b>CSV</b>, or the picture, <b>PNG</b>.</li>
+<li><b>Link</b>: copies an address that opens this figure as it is now.</li>
 </ul>
 <h2>Links</h2>
 <p>The address of the page always says what it shows. Bookmark it, send it, or go back in your browser. What comes after the question mark is what the call has; names that begin with “v.” are only the page's own. A value that is not possible is changed to the nearest that is, and a line at the top says so.</p>
 <h2>Without scripts, on paper</h2>
 <p>Without scripts you have all texts, equations and answers, and pictures of the figures at the start. Printed, a lab is a handout: what is on the paper is what was on the screen.</p>`,
     copyLink: "Copy link",
+    link: "Link",
+    save: "Save",
     teacher: {
       title: "Make a link for your class",
       lead: "Set the page up as it should open. Then choose what your class may change. The link has all of it.",
