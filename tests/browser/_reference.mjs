@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the pages show, made once more without a line of theirs: npy and PNG read, colours computed, waves computed.
+// What the pages show, made once more without a line of theirs: npy and PNG read, colours computed.
 
 import assert from "node:assert/strict";
 import { inflateSync } from "node:zlib";
@@ -116,15 +116,27 @@ export const colours = (theme) =>
 /** Which of them a number in -domain..domain has. */
 export const colourOf = (v, domain) => Math.min(255, Math.max(0, Math.floor(((v + domain) / (2 * domain)) * 255 + 0.5)));
 
-// ---- Waves --------------------------------------------------------------------------------------------------------
+// ---- The service, for numbers that only it has ---------------------------------------------------------------------
 
-/** Sinusoidal encodings (Vaswani et al. 2017) of positions 0..n-1 as rows of d numbers, in float64. */
-export function waves({ n, d, base, layout }) {
-  const pair = layout === "halves" ? (j) => j % (d / 2) : (j) => Math.floor(j / 2);
-  const isSine = layout === "halves" ? (j) => j < d / 2 : (j) => j % 2 === 0;
-  return Array.from({ length: n * d }, (_, at) => {
-    const [p, j] = [Math.floor(at / d), at % d];
-    const angle = p / base ** ((2 * pair(j)) / d);
-    return isSine(j) ? Math.sin(angle) : Math.cos(angle);
-  });
+/** ask(op, query, body): { shape, data } in float64, or with format "json" that; once for the same words. */
+export function askFrom(origin) {
+  const kept = new Map();
+  return (op, query = {}, body = undefined) => {
+    const wide = { dtype: "float64", ...(query.format === "json" ? {} : { format: "npy" }) };
+    const posted = body && JSON.stringify({ ...(op === "attention" ? { dtype: "float64" } : {}), ...body });
+    const address = `${origin}/v1/${op}?${new URLSearchParams({ ...(posted && op === "attention" ? { format: "npy" } : wide), ...query })}`;
+    const key = `${address} ${posted}`;
+    if (!kept.has(key)) {
+      kept.set(key, asked(address, posted));
+    }
+    return kept.get(key);
+  };
+}
+
+async function asked(address, posted) {
+  const request = posted ? { method: "POST", headers: { "Content-Type": "application/json" }, body: posted } : {};
+  const response = await fetch(address, request);
+  const bytes = Buffer.from(await response.arrayBuffer());
+  assert.equal(response.status, 200, `${address} ${posted ?? ""}: ${bytes}`);
+  return /json/.test(response.headers.get("Content-Type")) ? JSON.parse(bytes) : npyNumbers(bytes);
 }

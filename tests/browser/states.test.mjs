@@ -1,23 +1,49 @@
 // SPDX-License-Identifier: MIT
 //
 // Random states of every lab: the call that a figure shows gives the bytes that it draws, the page's link leads back to
-// the same picture, and each cell of a heat map has the colour that follows from the numbers, here and as the service
-// draws it.
+// the same picture, and all that figures show and say is what references/ computes once more, in float64 and from
+// formulas. Heat maps have the same colours as the service draws.
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after } from "node:test";
-import { inFigure, figureNames, labs, pageTest, ready, siteOpen } from "./_page.mjs";
-import { colourOf, colours, npyNumbers, pngPixels, waves } from "./_reference.mjs";
+import { after, test } from "node:test";
+import { figureShown } from "./_drawn.mjs";
+import { figureAgrees } from "./_expected.mjs";
+import { inFigure, figureNames, labs, pageTest, ready, siteOpen, top, words } from "./_page.mjs";
+import { askFrom, colourOf, colours, npyNumbers, pngPixels } from "./_reference.mjs";
 
 const STATES = 10;
 const seed = Number(process.env.SEED ?? 1);
 const site = await siteOpen();
 const folder = mkdtempSync(join(tmpdir(), "posenc-states-"));
 after(() => rmSync(folder, { recursive: true }));
+const ask = askFrom(site.origin);
+
+// ---- References ---------------------------------------------------------------------------------------------------
+
+const files = readdirSync(join(top, "tests", "browser", "references"));
+
+/** { LAB: { FIGURE: async (s, ask, words) => expected } } */
+const references = Object.fromEntries(
+  await Promise.all(labs.map(async ({ name }) => [name, files.includes(`${name}.mjs`) ? (await import(`./references/${name}.mjs`)).reference : {}])),
+);
+
+for (const { name, figures } of labs.filter(({ name }) => files.includes(`${name}.mjs`))) {
+  test(`${name}: every figure has a reference`, () =>
+    assert.deepEqual(Object.keys(references[name]).sort(), Object.keys(figures).sort(), `tests/browser/references/${name}.mjs`));
+}
+
+test("references have nothing of the pages' code", () => {
+  for (const file of files) {
+    const text = readFileSync(join(top, "tests", "browser", "references", file), "utf8");
+    const from = [...text.matchAll(/\b(?:from|import|require)\b\s*\(?\s*(["'`])(.*?)\1/g)].map(([, , name]) => name);
+    assert.deepEqual(from.filter((name) => name !== "./_maths.mjs"), [], `${file} imports`);
+    assert.ok(!/server\/www|\bimport\s*\(|\brequire\b/.test(text), `${file} names the pages' folder, or imports at run time`);
+  }
+});
 
 // ---- States -------------------------------------------------------------------------------------------------------
 
@@ -116,61 +142,20 @@ async function bytesAgree(page, name, lines) {
   });
 }
 
-// ---- Heat maps against numbers ------------------------------------------------------------------------------------
+// ---- Heat maps that are a reply ----------------------------------------------------------------------------------
 
-/** What a canvas shows, as colours, and of which part of which matrix. */
-const heatmapShown = (page, name) =>
-  inFigure(page, name, ({ data, view, stage, spec, page: { theme } }) => {
-    const pixels = pixelsOf(stage.querySelector(".plate canvas"));
-    const colours = Array.from({ length: pixels.length / 4 }, (_, i) =>
-      `#${[0, 1, 2].map((k) => pixels[4 * i + k].toString(16).padStart(2, "0")).join("")}`);
-    const { rows, columns, domain, values } = data;
-    return { colours, view: { rows: view.rows, columns: view.columns }, rows, columns, domain, values: [...values], still: Boolean(spec.still), theme: theme.value };
-  });
-
-/** Of a sinusoidal encoding's own query, where it is one that the formula covers. */
-function formula(line) {
-  const query = addressIn(line).searchParams;
-  const n = /^0:(\d+)$/.exec(query.get("positions") ?? "");
-  const known = ["type", "d_model", "base", "layout", "positions", "format"];
-  if (!line.includes("/v1/encode?") || query.get("type") !== "sinusoidal" || !n || [...query.keys()].some((name) => !known.includes(name))) {
-    return undefined;
-  }
-  const d = Number(query.get("d_model"));
-  return waves({ n: Number(n[1]), d, base: Number(query.get("base") ?? 10000), layout: query.get("layout") ?? "interleaved" });
-}
-
-/** A heat map that shows a reply shows its numbers, and these are the formula's, rounded to float32. */
-function numbersAgree(name, shown, line) {
+/** A heat map that shows a reply shows its numbers. */
+function numbersAgree(name, { data: shown }, line) {
   const { shape, data } = npyNumbers(shell(line));
   const [columns = 1, rows = 1] = shape.slice().reverse();
   assert.deepEqual([shown.rows, shown.columns], [rows, columns], name);
   assert.deepEqual(shown.values, data, `${name}: other numbers than came`);
-  const reference = formula(line);
-  if (reference) {
-    const worst = data.reduce((most, v, i) => Math.max(most, Math.abs(v - reference[i])), 0);
-    assert.ok(worst <= 2 ** -24, `${name}: ${worst} from the formula: ${line}`);
-  }
-  return Boolean(reference);
-}
-
-/** Each cell shown has the colour of its number. */
-function coloursAgree(name, shown) {
-  const { view, theme, domain, columns } = shown;
-  const map = colours(theme);
-  const wanted = Array.from({ length: view.rows.n * view.columns.n }, (_, at) => {
-    const [i, j] = [Math.floor(at / view.columns.n), at % view.columns.n];
-    return map[colourOf(shown.values[(view.rows.from + i) * columns + view.columns.from + j], domain)];
-  });
-  assert.equal(shown.colours.length, wanted.length, `${name}: a pixel for each number`);
-  const wrong = wanted.findIndex((colour, i) => colour !== shown.colours[i]);
-  assert.equal(wrong, -1, `${name}: cell ${wrong} is ${shown.colours[wrong]}, its number's colour ${wanted[wrong]}`);
 }
 
 /** The service's picture of the same call has the same colours, all of them. */
-async function pictureAgrees(name, shown, line) {
+async function pictureAgrees(name, { data: shown, theme }, line) {
   const url = addressIn(line);
-  for (const [field, value] of Object.entries({ format: "png", "png.cell": 1, "png.domain": shown.domain, "png.theme": shown.theme })) {
+  for (const [field, value] of Object.entries({ format: "png", "png.cell": 1, "png.domain": shown.domain, "png.theme": theme })) {
     url.searchParams.set(field, value);
   }
   const response = await fetch(url);
@@ -178,7 +163,7 @@ async function pictureAgrees(name, shown, line) {
   assert.equal(response.status, 200, `${url}: ${bytes}`);
   const { width, height, pixels } = pngPixels(bytes);
   assert.deepEqual([height, width], [shown.rows, shown.columns], String(url));
-  const map = colours(shown.theme);
+  const map = colours(theme);
   const wrong = pixels.findIndex((pixel, i) => pixel !== map[colourOf(shown.values[i], shown.domain)]);
   assert.equal(wrong, -1, `${name}: cell ${wrong} of ${url} is ${pixels[wrong]}`);
 }
@@ -204,22 +189,29 @@ async function enter(page, name, state) {
   return link;
 }
 
-async function tryState(page, names, about, state, seen) {
+/** Of one figure: the bytes, the numbers, what is drawn of them and what is said. */
+async function figureRight(page, lab, name, lines) {
+  await bytesAgree(page, name, lines);
+  const shown = await figureShown(page, name);
+  const texts = words.labs[lab].figures[name];
+  const expected = await references[lab][name]?.(shown.state, ask, texts);
+  if (expected) {
+    figureAgrees(shown, expected, texts, name);
+  }
+  if (shown.still) {
+    numbersAgree(name, shown, lines[0]);
+    await pictureAgrees(name, shown, lines[0]);
+  }
+  return Boolean(expected);
+}
+
+async function tryState(page, { lab, names, about }, state, seen) {
   const link = await enter(page, names[0], state);
   assert.equal(await page.locator(".failed").count(), 0, "a figure could not be drawn");
   const lines = await commands(page);
   assert.equal(own(addressIn(lines[about][0]).search), own(new URL(link).search), `the page's query is that of ${about}'s first call`);
   for (const name of names) {
-    await bytesAgree(page, name, lines[name]);
-    if (await inFigure(page, name, ({ spec }) => spec.kind === "heatmap")) {
-      const shown = await heatmapShown(page, name);
-      coloursAgree(name, shown);
-      seen.maps += 1;
-      if (shown.still) {
-        seen.formulas += numbersAgree(name, shown, lines[name][0]);
-        await pictureAgrees(name, shown, lines[name][0]);
-      }
-    }
+    seen.figures += await figureRight(page, lab, name, lines[name]);
   }
   const before = await picture(page);
   await page.reload();
@@ -233,17 +225,17 @@ for (const [k, { name: lab, fields, about }] of labs.entries()) {
   for (const theme of ["light", "dark"]) {
     pageTest(site, `${lab}, ${theme}: ${STATES / 2} random states, seed ${seed}`, `/labs/${lab}`, { theme }, async (page, t) => {
       const names = await figureNames(page);
-      const seen = { maps: 0, formulas: 0 };
+      const seen = { figures: 0 };
       for (let i = 0; i < STATES / 2; i++) {
         const state = randomState(fields, random);
         try {
-          await tryState(page, names, about ?? names[0], state, seen);
+          await tryState(page, { lab, names, about: about ?? names[0] }, state, seen);
         } catch (error) {
           error.message += `\n(lab ${lab}, SEED=${seed}, state ${i + 1}: ${JSON.stringify(state)}, ${page.url()})`;
           throw error;
         }
       }
-      t.diagnostic(`${lab}: ${seen.maps} heat maps compared, ${seen.formulas} of them with the formula`);
+      t.diagnostic(`${lab}: ${seen.figures} figures compared with their references`);
     });
   }
 }
