@@ -261,6 +261,10 @@ golden:                         ## make the expected numbers of tests/golden aga
 	    [ -n "$$call" ] || call="cd tests/golden && $(PYTHON) $${script##*/}"; \
 	    echo "  GOLDEN $$call"; sh -c "$$call"; done
 
+# `make test` does the same where torch is installed.
+torch-texts: server server/www/node_modules/.package-lock.json ## run what the pages show as PyTorch's texts (needs python3-torch)
+	@TORCH=1 POSENCD=$(B)/posencd node --test --test-reporter=./tests/browser/_report.mjs tests/browser/texts.test.mjs
+
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench-%,$(wildcard tests/bench/*.c)) $(B)/load
 bench bench-check bench-report:
 	@.ci/setup build bench
@@ -341,5 +345,5 @@ help:                           ## this list
 	    awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
 force:
-.PHONY: all lib server unit limited objects replays fuzzers syntax run test check-quick exact fuzz golden bench bench-check bench-report load soak cov lint \
+.PHONY: all lib server unit limited objects replays fuzzers syntax run test check-quick exact fuzz golden torch-texts bench bench-check bench-report load soak cov lint \
         tidy format install uninstall docker image-check clean help force

@@ -222,10 +222,6 @@ const all = {
     there: values[s["v.i"] * N + s["v.j"]], back: values[s["v.j"] * N + s["v.i"]],
   }),
   probe: ({ row, column }) => ({ "v.i": row, "v.j": column }),
-  torch: (s) => `import torch
-q = torch.tensor(${JSON.stringify(rows(s["v.q"], D))}, dtype=torch.float64)
-k = torch.tensor(${JSON.stringify(rows(s["v.k"], D))}, dtype=torch.float64)
-weights = torch.softmax(q @ k.T / ${D} ** 0.5, dim=-1)`,
 };
 
 // ---- The lab -----------------------------------------------------------------------------------------------------

@@ -207,10 +207,6 @@ export const lab = {
         n: s["v.n"], ...Object.fromEntries(lines.map(({ name, y }) => [name, y[s["v.n"] / PART - 1]])),
       }),
       probe: (n) => ({ "v.n": n }),
-      torch: (s) => `import torch
-p = torch.arange(${s["v.n"]}).to(torch.bfloat16).float()  # what the position is afterwards
-x = torch.stack([torch.sin(p), torch.cos(p)], dim=1)
-print(len(x.unique(dim=0)))`,
     },
     errors: {
       kind: "chart",

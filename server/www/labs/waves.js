@@ -167,11 +167,6 @@ const wheel = (s) => Math.min(s["v.i"], BITS - 1);
 
 const jumps = (t) => count(COUNTED - 1).map((p) => distance(vector(t, p, t.shape[1]), vector(t, p + 1, t.shape[1])));
 
-const torch = (s) => `import torch
-p = torch.arange(${s.positions}).unsqueeze(1)
-w = ${s.base} ** (-torch.arange(0, ${s.d_model}, 2) / ${s.d_model})
-x = ${s.layout === "halves" ? "torch.cat([torch.sin(p * w), torch.cos(p * w)], dim=1)" : "torch.stack([torch.sin(p * w), torch.cos(p * w)], dim=2).flatten(1)"}`;
-
 // ---- The lab -----------------------------------------------------------------------------------------------------
 
 export const lab = {
@@ -214,7 +209,6 @@ export const lab = {
       calls: (s) => [matrixCall(s)],
       data: ([reply], s, words) => matrix(reply, s, words),
       probe: ({ row, column: j }, s) => ({ "v.p": row, ...waveAt(j, s) }),
-      torch,
     },
     curves: {
       kind: "chart",

@@ -3,7 +3,7 @@
 //
 // The page's query is that of the first call of the first figure, or of the one that the lab names as what it is `about`.
 //
-// A lab says of a figure { kind, calls(s), data(replies, s), facts(data, s), probe(at, s), torch(s) }: which calls a
+// A lab says of a figure { kind, calls(s), data(replies, s), facts(data, s), probe(at, s) }: which calls a
 // state takes, what to draw of their replies (figures/KIND.js says in which form), what of it the words speak of, and
 // which values follow from a cell or point that is chosen.
 

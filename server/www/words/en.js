@@ -43,7 +43,7 @@ export const words = {
 </table>
 <h2>Beneath a figure</h2>
 <ul>
-<li><b>Show the call</b>: the request that drew the figure, for a shell, Python, a browser, and PyTorch where it has the same. Run it, and you get the same bytes.</li>
+<li><b>Show the call</b>: the requests that drew the figure. <b>curl</b>, for a shell, saves the very bytes that were drawn. <b>Python</b> (with numpy) and <b>fetch</b> (for a browser or node) read the same numbers. <b>PyTorch</b> does without the service: it computes the numbers itself, and may be off in the last digit. It is there for nearly all figures; only what the service makes from a seed, such as the vectors of words, no other program can make.</li>
 <li><b>Table</b>: the same numbers as text.</li>
 <li><b>Save</b>: all of the numbers as a file, <b>.npy</b> or <b>CSV</b>, or the picture, <b>PNG</b>.</li>
 <li><b>Link</b>: copies an address that opens this figure as it is now.</li>
