@@ -2,7 +2,8 @@
 //
 // Weights and times. A busy machine makes a frame late at any time, so the best of three tries counts, and where CI is
 // set the limits of time are doubled; what was measured is printed. Frames are judged only while the machine is ours: a
-// page at rest has them in time, and a process that wants a core has one.
+// page at rest has them in time, and a process that wants a core has one. What a step of a probe costs is the time of the
+// processor in the page's main thread, not that which passed: even so others slow it, by what they do to caches.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -242,4 +243,141 @@ for (const lab of large) {
     assert.ok(grown < 10e6, `${grown} bytes`);
     await page.context().close();
   });
+}
+
+// ---- Every lab at its largest -------------------------------------------------------------------------------------
+
+const SIZES = ["d_model", "width", "positions", "tokens", "v.width"]; // fields that say how many numbers there are
+const SENTENCE = "the dog bites man cat sat on mat a bird".split(" ");
+const STEPS = 60;
+
+/** The most that a field of sizes allows. */
+const most = ({ kind, max, choices }) =>
+  kind === "words" ? SENTENCE.slice(0, max) : kind === "choice" ? choices.at(-1) : max;
+
+const largest = ({ fields }) =>
+  Object.fromEntries(fields.filter(({ name }) => SIZES.includes(name)).map((field) => [field.name, most(field)]));
+
+/** Fields with a slider that are part of calls. */
+const sliders = ({ fields }) =>
+  fields.filter(({ name, kind }) => !name.startsWith("v.") && ["integer", "number", "count"].includes(kind));
+
+async function openLargest(lab) {
+  const page = await pageOpen(site, `/labs/${lab.name}`);
+  const [figure] = await figureNames(page);
+  await inFigure(page, figure, ({ page }, changes) => page.set(changes), largest(lab));
+  await ready(page);
+  await page.evaluate(() => {
+    globalThis.long = [];
+    new PerformanceObserver((list) => globalThis.long.push(...list.getEntries().map(({ duration }) => duration))).observe({ type: "longtask" });
+  });
+  return page;
+}
+
+/** What a state's pictures cost the main thread from here on, in ms: calls run(), which is over when it is drawn. */
+async function mainThread(page) {
+  const client = await page.context().newCDPSession(page);
+  await client.send("Performance.enable", { timeDomain: "threadTicks" });
+  const used = async () => {
+    const { metrics } = await client.send("Performance.getMetrics");
+    return 1000 * metrics.find(({ name }) => name === "TaskDuration").value;
+  };
+  return async (run) => {
+    const before = await used();
+    await run();
+    return (await used()) - before;
+  };
+}
+
+/** For what runs in a page: the probe of a figure goes to its n-th place; over once that is drawn. */
+async function probeStep({ spec, data, probe, page }, n) {
+  const places = {
+    heatmap: () => ({ row: (7 * n) % data.rows, column: (5 * n) % data.columns }),
+    chart: () => { const x = data.stops ?? data.lines[0].x; return x[(3 * n) % x.length]; },
+    grid: () => ({ row: n % data.pick }),
+    circles: () => ({ right: n % 2 ? 1 : -1, up: 0 }),
+  };
+  const before = JSON.stringify(page.state.value);
+  probe(places[spec.kind]());
+  await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+  return JSON.stringify(page.state.value) !== before;
+}
+
+/** Figures whose probe asks nothing of the service: where it goes, calls stay as they are. */
+async function probed(page) {
+  const names = [];
+  for (const name of await figureNames(page)) {
+    if (await inFigure(page, name, ({ probe }) => Boolean(probe))) {
+      const calls = () => page.$$eval("figure[data-figure]", (all) => JSON.stringify(all.map(({ figure }) => figure.calls)));
+      const before = await calls();
+      await inFigure(page, name, probeStep, 1);
+      await ready(page);
+      names.push(...((await calls()) === before ? [name] : []));
+    }
+  }
+  return names;
+}
+
+/** Drags all sliders a little, one after the other, a step each frame; the gaps between frames. */
+async function sliderSteps(page, name, fields) {
+  const run = ({ page }, { fields, steps }) => new Promise((resolve) => {
+    const from = page.state.value;
+    const gaps = [];
+    let [n, last] = [0, 0];
+    const frame = (now) => {
+      gaps.push(...(last ? [now - last] : []));
+      last = now;
+      const { name, min, max, step = 1, scale } = fields[n % fields.length];
+      const k = 1 + Math.floor(n / fields.length);
+      const by = scale ? from[name] * (1 + 0.01 * k) : from[name] + step * k * (from[name] + step * steps > max ? -1 : 1);
+      page.set({ [name]: Math.min(max, Math.max(min, by)) });
+      n += 1;
+      return n > steps ? resolve(gaps) : requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  });
+  const gaps = await inFigure(page, name, run, { fields, steps: STEPS });
+  await ready(page);
+  return gaps;
+}
+
+const longTasks = (page) => page.evaluate(() => globalThis.long.splice(0).map((ms) => Math.round(ms)).sort((a, b) => b - a).slice(0, 5));
+
+for (const lab of labs) {
+  test(`${lab.name}: at its largest, a step of a probe is drawn within a frame`, async (t) => {
+    const page = await openLargest(lab);
+    const names = await probed(page);
+    const cost = await mainThread(page);
+    assert.ok(names.length > 0 && 4 * names.length < STEPS, `${names.length} figures have a probe`);
+    let moved = 0;
+    const steps = async () => {
+      const costs = [];
+      for (let n = 0; n < STEPS; n++) {
+        costs.push(await cost(async () => {
+          moved += await inFigure(page, names[n % names.length], probeStep, n);
+        }));
+      }
+      return costs;
+    };
+    const value = await framesBest(page, t, 20 * slack, steps);
+    t.diagnostic(`${lab.name}: of the main thread; longest tasks: ${(await longTasks(page)).join(", ") || "none above 50"} ms`);
+    assert.ok(moved > STEPS / 3, `only ${moved} steps led anywhere`);
+    assert.ok(value === undefined || value <= 20 * slack, `${value} ms`);
+    await page.context().close();
+  });
+
+  const fields = sliders(lab);
+  if (fields.length) {
+    test(`${lab.name}: at its largest, sliders that ask the service make no late frames`, async (t) => {
+      const page = await openLargest(lab);
+      const [name] = await figureNames(page);
+      const asked = [];
+      page.on("request", (request) => asked.push(request.url()));
+      const value = await framesBest(page, t, 34 * slack, () => sliderSteps(page, name, fields));
+      t.diagnostic(`${lab.name}: ${asked.length} calls by ${fields.map((field) => field.name)}; longest tasks: ${(await longTasks(page)).join(", ") || "none above 50"} ms`);
+      assert.ok(asked.length >= 10, `only ${asked.length} calls`);
+      assert.ok(value === undefined || value <= 34 * slack, `${value} ms`);
+      await page.context().close();
+    });
+  }
 }

@@ -68,6 +68,11 @@ const dot = (line, x, y) =>
 /** Of a line's values those at points that are marked and can be chosen. */
 const whole = ({ each = 1 }, values) => Array.from(values).filter((_, i) => i % each === 0);
 
+function dots(line, X, Y) {
+  const y = whole(line, line.y);
+  return whole(line, line.x).map((v, i) => dot(line, X(v) + (line.shift ?? 0), Y(y[i])));
+}
+
 /** The class of a line's colour. */
 const tone = (line, k) => `line-${line.tone ?? k % 8} ${line.symbol ? `sym-${line.symbol}` : ""}`;
 
@@ -78,7 +83,7 @@ const column = (width, x, y, floor) => svg`<rect x=${(x - width / 2).toFixed(2)}
 const shape = (line, k, X, Y) => svg`<g class=${`line ${tone(line, k)}`}>
   ${line.bars ? Array.from(line.y, (y, i) => column(line.bars, X(line.x[i]) + (line.shift ?? 0), Y(y), HEIGHT - BOTTOM)) : ""}
   ${line.bare ? "" : svg`<path d=${path(line, X, Y)} class=${`dash-${line.dash ?? 0}`} />`}
-  ${line.dots ? whole(line, line.x).map((v, i) => dot(line, X(v) + (line.shift ?? 0), Y(whole(line, line.y)[i]))) : ""}</g>`;
+  ${line.dots ? dots(line, X, Y) : ""}</g>`;
 
 /** A line as the legend shows it. */
 const sample = (line) => svg`${line.bare ? "" : svg`<path class=${`dash-${line.dash ?? 0}`} d="M0 6H28" />`}

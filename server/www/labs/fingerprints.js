@@ -1,5 +1,6 @@
 // Lab 5: every position has a vector of its own, how near others come, and what few digits make of that.
 
+import { kept } from "../page/kept.js";
 import { say } from "../page/words.js";
 import { encode } from "./calls.js";
 import { FORMS, naive, numberingLines } from "./numberings.js";
@@ -81,6 +82,20 @@ function different(vectors) {
   });
 }
 
+/** |a - b| of the vectors of all pairs [n, n]. */
+const distances = kept((tensor) => {
+  const vectors = rows(tensor);
+  return vectors.flatMap((a) => vectors.map((b) => distance(a, b)));
+});
+
+/** |v_0 - v_i| of all others. */
+const distancesToFirst = kept((tensor) => {
+  const [first, ...others] = rows(tensor);
+  return others.map((v) => distance(first, v));
+});
+
+const differentIn = kept((...replies) => replies.map((tensor) => different(rows(tensor))));
+
 const between = (list) => ({ least: Math.min(...list), most: Math.max(...list) });
 
 /** A row of the table of doubles: how far apart the nearest two are, and whether they are neighbours. */
@@ -142,15 +157,11 @@ export const lab = {
     distances: {
       kind: "heatmap",
       calls: (s) => [prints(s)],
-      data: ([tensor], s) => {
-        const vectors = rows(tensor);
-        return {
-          rows: s.positions, columns: s.positions, domain: Math.sqrt(2 * s.d_model),
-          values: vectors.flatMap((a) => vectors.map((b) => distance(a, b))),
-          at: { row: s["v.p"], column: s["v.q"] },
-          symbols: { row: "p", column: "q" },
-        };
-      },
+      data: ([tensor], s) => ({
+        rows: s.positions, columns: s.positions, domain: Math.sqrt(2 * s.d_model), values: distances(tensor),
+        at: { row: s["v.p"], column: s["v.q"] },
+        symbols: { row: "p", column: "q" },
+      }),
       facts: ({ values }, s) => ({
         ...nearestPair(values, s.positions), p: s["v.p"], q: s["v.q"], at: values[s["v.p"] * s.positions + s["v.q"]],
       }),
@@ -160,8 +171,7 @@ export const lab = {
       kind: "chart",
       calls: (s) => [waves(s, Number(s["v.width"]), `0:${FAR + 1}`, { dtype: "float64" })],
       data: ([tensor], s, words) => {
-        const [first, ...others] = rows(tensor);
-        const y = others.map((v) => distance(first, v));
+        const y = distancesToFirst(tensor);
         const x = count(FAR).map((i) => i + 1);
         const at = records(y);
         return {
@@ -199,7 +209,7 @@ export const lab = {
         return {
           x: { title: words.axes.x, min: 0, max: MANY, ticks: [0, 1024, 2048, 3072, MANY] },
           y: { title: words.axes.y, min: 0, max: MANY },
-          lines: replies.map((tensor, k) => ({ name: DIGITS[k].name, x, y: different(rows(tensor)), dash: k })),
+          lines: differentIn(...replies).map((y, k) => ({ name: DIGITS[k].name, x, y, dash: k })),
           at: s["v.n"],
         };
       },

@@ -1,6 +1,7 @@
 // Lab 7: the step of lab 6, written into the weights of a head: it looks three places back, wherever it is.
 
-import { count, vector } from "./vectors.js";
+import { kept } from "../page/kept.js";
+import { count, dot, vector } from "./vectors.js";
 
 
 // ---- Calls -------------------------------------------------------------------------------------------------------
@@ -38,8 +39,6 @@ const lookers = (n, s) => count(n).slice(-s["goal.attend"]);
 /** Of w [n, n]: what each of them gives to the place that is wanted. */
 const massOf = ({ shape: [n], data }, s) => lookers(n, s).map((p) => data[p * n + p + s["goal.attend"]]);
 
-const dot = (a, b) => a.reduce((sum, v, i) => sum + v * b[i], 0);
-
 /** q_p . k_j of all places, with k the vectors and q = m k: [n][n], and nothing where it may not look. */
 function scoresOf(m, vectors, s) {
   const [n, d] = vectors.shape;
@@ -72,11 +71,12 @@ function softmax(scores) {
 }
 
 /** What a head of the best table for n random vectors gives to the wanted places, at 2 n of them. */
-function randomMass(m, vectors, s) {
+const randomMass = kept((m, vectors, positions, causal, back) => {
+  const s = { positions, causal, "goal.attend": back };
   const scores = scoresOf(m, vectors, s);
   const gain = gainOf(scores, s);
-  return lookers(scores.length, s).map((p) => softmax(scores[p].map((v) => gain * v))[p + s["goal.attend"]]);
-}
+  return lookers(scores.length, s).map((p) => softmax(scores[p].map((v) => gain * v))[p + back]);
+});
 
 const mean = (list) => list.reduce((sum, v) => sum + v, 0) / list.length;
 
@@ -188,7 +188,7 @@ export const lab = {
       data: ([m, vectors, w], s, words) => {
         const all = lookers(2 * s.positions, s);
         const split = all.indexOf(s.positions);
-        const mass = randomMass(m, vectors, s);
+        const mass = randomMass(m, vectors, s.positions, s.causal, s["goal.attend"]);
         return {
           ...axes(2 * s.positions, words, [0, s.positions, 2 * s.positions - 1]),
           lines: [

@@ -1,5 +1,6 @@
 // Lab 2: three first ideas of how to number positions, what is good in each, and where it fails.
 
+import { kept } from "../page/kept.js";
 import { say, shown } from "../page/words.js";
 import { FORMS, naive, numberingLines } from "./numberings.js";
 import { count, distance, rows, size, vector } from "./vectors.js";
@@ -50,6 +51,9 @@ const soft = (s) =>
     position_scale: Math.PI, offset: Math.PI / 2, positions: `0:${s.positions}`,
   });
 
+/** Of those the sines, from 0 to 1. */
+const softDigits = kept((reply, d) => rows(reply).flatMap((row) => row.slice(0, d).map((sine) => 0.5 - sine / 2)));
+
 // ---- Drawings ----------------------------------------------------------------------------------------------------
 
 const WRITTEN = 16; // rows at most whose numbers are written out
@@ -74,7 +78,7 @@ const choose = ({ row, column }) => ({ "v.p": row, "v.c": column });
 const stepsOf = (vectors) => vectors.slice(1).map((v, p) => distance(vectors[p], v));
 
 /** Distances of all pairs of positions. */
-const distances = (vectors) => vectors.flatMap((a) => vectors.map((b) => distance(a, b)));
+const distancesOf = (vectors) => vectors.flatMap((a) => vectors.map((b) => distance(a, b)));
 
 /** How far pairs are that lie as many positions apart as the chosen ones: the smallest and the largest distance. */
 function band({ values, rows: n }, s) {
@@ -84,17 +88,20 @@ function band({ values, rows: n }, s) {
 }
 
 /** Distances of all pairs by colour; binary digits and waves on one scale, the largest distance that waves can have. */
-const apart = (call) => ({
-  kind: "heatmap",
-  calls: (s) => [call(s)],
-  data: ([reply], s) => ({
-    rows: s.positions, columns: s.positions, values: distances(rows(reply)), domain: Math.sqrt(2 * s.d_model),
-    at: { row: s["v.p"], column: s["v.q"] },
-    symbols: { row: "p", column: "q" },
-  }),
-  facts: band,
-  probe: ({ row, column }) => ({ "v.p": row, "v.q": column }),
-});
+function apart(call) {
+  const distances = kept((reply) => distancesOf(rows(reply)));
+  return {
+    kind: "heatmap",
+    calls: (s) => [call(s)],
+    data: ([reply], s) => ({
+      rows: s.positions, columns: s.positions, values: distances(reply), domain: Math.sqrt(2 * s.d_model),
+      at: { row: s["v.p"], column: s["v.q"] },
+      symbols: { row: "p", column: "q" },
+    }),
+    facts: band,
+    probe: ({ row, column }) => ({ "v.p": row, "v.q": column }),
+  };
+}
 
 // ---- The scorecard -----------------------------------------------------------------------------------------------
 
@@ -223,8 +230,7 @@ export const lab = {
     soft: {
       kind: "heatmap",
       calls: (s) => [soft(s)],
-      data: ([tensor], s) =>
-        digitMatrix(rows(tensor).flatMap((row) => row.slice(0, s.d_model).map((sine) => 0.5 - sine / 2)), s),
+      data: ([tensor], s) => digitMatrix(softDigits(tensor, s.d_model), s),
       facts: digitFacts,
       probe: choose,
     },

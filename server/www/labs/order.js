@@ -3,8 +3,9 @@
 //
 // A sentence A is the field tokens, B the same words in another order, v.other. The page's query is A's call.
 
+import { kept } from "../page/kept.js";
 import { say } from "../page/words.js";
-import { add, count, distance, minus, times, vector } from "./vectors.js";
+import { add, count, distance, minus, product, rows, times, vector } from "./vectors.js";
 
 const SENTENCES = {
   dog: { a: "the dog bites the man", b: "the man bites the dog" },
@@ -173,16 +174,12 @@ const cellCalls = (s) => [
   },
 ];
 
-/** m [rows, width], from row `first` on, times x [width]. */
-const product = (m, first, x) =>
-  x.map((_, r) => x.reduce((sum, v, c) => sum + m.data[(first + r) * x.length + c] * v, 0));
-
 /** h after each word: h = tanh(W x + U h), from h = 0. */
-function states(words, cell, width, n) {
+function states(words, [w, u], width, n) {
   const all = [];
   let h = new Array(width).fill(0);
   for (let p = 0; p < n; p++) {
-    h = add(product(cell, 0, vector(words, p, width)), product(cell, width, h)).map(Math.tanh);
+    h = add(product(w, vector(words, p, width)), product(u, h)).map(Math.tanh);
     all.push(h);
   }
   return all;
@@ -191,6 +188,17 @@ function states(words, cell, width, n) {
 /** The sum of the vectors after each word. */
 const sums = (words, width, n) =>
   count(n).map((p) => count(p + 1).map((i) => vector(words, i, width)).reduce(add));
+
+/** How far a and b are apart after each word: what a cell has made of them, and their sums. */
+const readGaps = kept((a, b, cell, width, n) => {
+  const gaps = (of) => {
+    const [one, other] = [a, b].map(of);
+    return one.map((h, p) => distance(h, other[p]));
+  };
+  const m = rows(cell);
+  const parts = [m.slice(0, width), m.slice(width)];
+  return { cell: gaps((t) => states(t, parts, width, n)), sum: gaps((t) => sums(t, width, n)) };
+});
 
 // ---- The lab -----------------------------------------------------------------------------------------------------
 
@@ -295,16 +303,14 @@ export const lab = {
       calls: cellCalls,
       data: ([a, b, cell], s, words) => {
         const n = s.tokens.length;
-        const gaps = (of) => of(a).map((h, p) => distance(h, of(b)[p]));
-        const cellGaps = gaps((t) => states(t, cell, s.width, n));
-        const sumGaps = gaps((t) => sums(t, s.width, n));
+        const gaps = readGaps(a, b, cell, s.width, n);
         const x = count(n).map((p) => p + 1);
         return {
           x: { title: words.axes.x, min: 0.5, max: n + 0.5, ticks: x, tick: String },
-          y: { title: words.axes.y, min: 0, max: Math.ceil(Math.max(1, ...cellGaps, ...sumGaps)) },
+          y: { title: words.axes.y, min: 0, max: Math.ceil(Math.max(1, ...gaps.cell, ...gaps.sum)) },
           lines: [
-            { name: words.cell, x, y: cellGaps, dots: true, mark: 0 },
-            { name: words.sum, x, y: sumGaps, dots: true, dash: 2, mark: 1 },
+            { name: words.cell, x, y: gaps.cell, dots: true, mark: 0 },
+            { name: words.sum, x, y: gaps.sum, dots: true, dash: 2, mark: 1 },
           ],
           at: s["v.i"] + 1,
           xName: (p) => `${p} (${s.tokens[p - 1]} | ${s["v.other"][p - 1]})`,

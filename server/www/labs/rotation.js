@@ -1,8 +1,8 @@
 // Lab 6: k places on are one and the same turn everywhere: PE(p + k) = M_k PE(p), and M_k does not know p.
 
+import { kept } from "../page/kept.js";
 import { say } from "../page/words.js";
-import { count, minus, times, vector } from "./vectors.js";
-
+import { count, largest, minus, product, times, vector } from "./vectors.js";
 
 const FAR = 63; // the largest k, and the last p that can be chosen
 const FROM = -FAR; // encodings that are asked for begin here: p + k may be below 0
@@ -147,15 +147,15 @@ function proofCircles([vectors, matrix], s, words) {
 
 // ---- Residuals ---------------------------------------------------------------------------------------------------
 
-/** m [d, d] times x [d] */
-const product = (m, x) => count(x.length).map((r) => vector(m, r, x.length).reduce((sum, v, c) => sum + v * x[c], 0));
-
 /** For each p the largest of |M PE(p) - PE(p + k)|. */
-const misses = (m, vectors, s) =>
-  count(PLACES).map((p) => {
-    const [from, to] = [p, p + s.distance].map((at) => vector(vectors, at - FROM, s.d_model));
-    return Math.max(...minus(product(m, from), to).map(Math.abs));
-  });
+function misses(m, vectors, d, k) {
+  const turn = count(d).map((r) => vector(m, r, d));
+  const [from, to] = [0, k].map((more) => count(PLACES).map((p) => vector(vectors, p + more - FROM, d)));
+  return from.map((x, p) => largest(minus(product(turn, x), to[p])));
+}
+
+/** Those of the waves, and those of random vectors. */
+const allMisses = kept((turn, waves, best, noise, d, k) => [misses(turn, waves, d, k), misses(best, noise, d, k)]);
 
 // ---- Products ----------------------------------------------------------------------------------------------------
 
@@ -259,15 +259,18 @@ export const lab = {
     residual: {
       kind: "chart",
       calls: (s) => [encode(encoding(s), s), shift(s), encode(random(s), s), fitted(s), measured(s)],
-      data: ([waves, turn, noise, best], s, words) => ({
-        x: { title: words.axes.x, min: 0, max: PLACES - 1, ticks: [0, 25, 50, 75, 100, 125] },
-        y: { title: words.axes.y, min: 1e-18, max: 100, log: true },
-        lines: [
-          { name: words.waves, x: count(PLACES), y: misses(turn, waves, s), dots: true, bare: true, mark: 1 },
-          { name: words.random, x: count(PLACES), y: misses(best, noise, s), dots: true, bare: true, mark: 2 },
-        ],
-        at: s["v.p"],
-      }),
+      data: ([waves, turn, noise, best], s, words) => {
+        const [ofWaves, ofNoise] = allMisses(turn, waves, best, noise, s.d_model, s.distance);
+        return {
+          x: { title: words.axes.x, min: 0, max: PLACES - 1, ticks: [0, 25, 50, 75, 100, 125] },
+          y: { title: words.axes.y, min: 1e-18, max: 100, log: true },
+          lines: [
+            { name: words.waves, x: count(PLACES), y: ofWaves, dots: true, bare: true, mark: 1 },
+            { name: words.random, x: count(PLACES), y: ofNoise, dots: true, bare: true, mark: 2 },
+          ],
+          at: s["v.p"],
+        };
+      },
       facts: ({ lines: [waves, noise] }, s, replies) => ({
         waves: Math.max(...waves.y), least: Math.min(...noise.y), most: Math.max(...noise.y),
         said: replies[4].residual,

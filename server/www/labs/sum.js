@@ -5,7 +5,8 @@
 // original once they were multiplied by the root of d_model. embedding_scale = 1/sqrt(d_model) takes that back: the
 // vectors as the original's table has them, about 1 long. It is the field v.times.
 
-import { add, count, size, times, vector } from "./vectors.js";
+import { kept } from "../page/kept.js";
+import { add, count, dot, product, size, times, vector } from "./vectors.js";
 
 /** A small dictionary, whose words stand at places 0..63 in the figures over d. */
 export const WORDS = (
@@ -57,54 +58,47 @@ const overWidths = (s) => WIDTHS.flatMap((width) => [dictionary(s, WORDS, width)
 /** The first n rows of a reply. */
 const rows = (reply, n, width) => count(n).map((i) => vector(reply, i, width));
 
-const product = (a, b) => a.reduce((sum, v, i) => sum + v * b[i], 0);
-
 /** Of length 1: products of such vectors are cosines, 1 in the same direction, 0 at right angles, -1 opposite. */
 const unit = (a) => times(a, 1 / size(a));
 
-/** The cosines of a vector with each of a list of unit vectors, and the list's indices from the nearest on. */
-function nearest(x, units) {
-  const cosines = units.map((word) => product(unit(x), word));
-  return { cosines, order: count(units.length).sort((a, b) => cosines[b] - cosines[a]) };
-}
+/** Those of a vector with each of a list of unit vectors. */
+const cosines = (x, units) => product(units, unit(x));
+
+/** Where the largest stands. */
+const first = (list) => list.indexOf(Math.max(...list));
 
 /** Of all words at the places where they stand in the dictionary: how many are nearest to themselves after adding. */
 function found(words, positions, width, scale) {
   const all = rows(words, WORDS.length, width);
   const units = all.map(unit);
   const sums = all.map((word, p) => add(times(word, scale), vector(positions, p, width)));
-  return sums.filter((x, p) => nearest(x, units).order[0] === p).length;
+  return sums.filter((x, p) => first(cosines(x, units)) === p).length;
 }
 
 /** Mean of |cosine| between every word and every place. */
 function meanCosine(words, positions, width) {
   const [all, at] = [words, positions].map((reply) => rows(reply, WORDS.length, width).map(unit));
-  const sizes = all.flatMap((word) => at.map((p) => Math.abs(product(word, p))));
+  const sizes = all.flatMap((word) => at.map((p) => Math.abs(dot(word, p))));
   return sizes.reduce((sum, v) => sum + v, 0) / sizes.length;
 }
 
 /** f(words, positions, width) at each width. */
 const eachWidth = (replies, f) => WIDTHS.map((width, k) => f(replies[2 * k], replies[2 * k + 1], width));
 
-/** f(replies), computed once for the same replies, as a probe that moves asks again and again. */
-function once(f) {
-  const kept = new WeakMap();
-  return (replies) => {
-    const [key] = replies;
-    return kept.get(key) ?? kept.set(key, f(replies)).get(key);
-  };
-}
-
-export const foundCounts = once((replies) => Object.fromEntries(["root", "table"].map((name) => [
+const countsOf = kept((...replies) => Object.fromEntries(["root", "table"].map((name) => [
   name, eachWidth(replies, (words, positions, width) => found(words, positions, width, scaleOf(width, name))),
 ])));
 
-export const meanCosines = once((replies) => eachWidth(replies, meanCosine));
+const cosinesOf = kept((...replies) => eachWidth(replies, meanCosine));
+
+export const foundCounts = (replies) => countsOf(...replies);
+
+export const meanCosines = (replies) => cosinesOf(...replies);
 
 // ---- Pictures ----------------------------------------------------------------------------------------------------
 
-const strip = (reply, s) => ({
-  rows: s.tokens.length, columns: s.width, values: reply.data.slice(0, s.tokens.length * s.width), domain: 3,
+const strip = (values, s) => ({
+  rows: s.tokens.length, columns: s.width, values, domain: 3,
   at: { row: s["v.p"], column: s["v.c"] },
   rowName: (p) => `${p}, ${s.tokens[p]}`,
   labels: { row: s.tokens.map((token, p) => `${p} ${token}`) },
@@ -117,14 +111,20 @@ const chosenIn = (reply, s) => reply.data[s["v.p"] * s.width + s["v.c"]];
 
 const chosenFacts = (reply, s) => ({ word: s.tokens[s["v.p"]], p: s["v.p"], c: s["v.c"], value: chosenIn(reply, s) });
 
-const heat = (call, more) => ({
-  kind: "heatmap",
-  calls: (s) => [call(s)],
-  data: ([reply], s) => strip(reply, s),
-  facts: (data, s, [reply]) => chosenFacts(reply, s),
-  probe: choose,
-  ...more,
-});
+/** A reply's first n numbers; all of them as they are. */
+const firstOf = ({ data }, n) => (data.length === n ? data : data.slice(0, n));
+
+function heat(call, more) {
+  const shown = kept(firstOf);
+  return {
+    kind: "heatmap",
+    calls: (s) => [call(s)],
+    data: ([reply], s) => strip(shown(reply, s.tokens.length * s.width), s),
+    facts: (data, s, [reply]) => chosenFacts(reply, s),
+    probe: choose,
+    ...more,
+  };
+}
 
 const enters = {
   kind: "flow",
@@ -190,9 +190,9 @@ const left = {
       head: [text.word, text.nearest, text.itself, text.other, text.same],
       rows: s.tokens.map((token, p) => {
         const own = names.indexOf(token);
-        const { cosines, order } = nearest(vector(both, p, s.width), units);
-        const other = order.find((i) => i !== own);
-        return [token, names[order[0]], cosines[own], cosines[other], { holds: order[0] === own, text: "" }];
+        const near = cosines(vector(both, p, s.width), units);
+        const other = Math.max(...near.filter((_, i) => i !== own));
+        return [token, names[first(near)], near[own], other, { holds: first(near) === own, text: "" }];
       }),
       at: { row: s["v.p"] }, pick: s.tokens.length,
     };

@@ -16,7 +16,25 @@ export const times = (a, k) => a.map((v) => k * v);
 export const size = (a) => Math.hypot(...a);
 
 /** Of two points: sqrt of the sum of squared differences. */
-export const distance = (a, b) => Math.hypot(...minus(a, b));
+export function distance(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) {
+    sum += (a[i] - b[i]) ** 2;
+  }
+  return Math.sqrt(sum);
+}
+
+/** a . b */
+export function dot(a, b) {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) {
+    sum += a[i] * b[i];
+  }
+  return sum;
+}
+
+/** A matrix, by its rows, times a vector. */
+export const product = (m, x) => m.map((row) => dot(row, x));
 
 /** The largest of |a_i|; 0 of none. */
 export const largest = (a) => a.reduce((most, v) => Math.max(most, Math.abs(v)), 0);
