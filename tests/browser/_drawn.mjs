@@ -86,6 +86,7 @@ function heatmapDrawn(stage, { view }) {
   const colours = Array.from({ length: pixels.length / 4 }, (_, i) => `#${hex[pixels[4 * i]]}${hex[pixels[4 * i + 1]]}${hex[pixels[4 * i + 2]]}`);
   return {
     colours, view: { rows: view.rows, columns: view.columns },
+    labels: { row: textsOf(stage, ".labels.row li"), column: textsOf(stage, ".labels.column li") },
     bar: textsOf(stage, ".bar span"), said: stage.querySelector(".heatmap > .small").textContent,
   };
 }
@@ -98,6 +99,7 @@ function figureDrawn(figure) {
   };
   return {
     kind: spec.kind, still: Boolean(spec.still), theme: page.theme.value, data: plain(data), state: plain(state),
+    named: Boolean(data.xName),
     single: replies.some((reply) => reply.data instanceof Float32Array),
     text: host.querySelector(".text").textContent, drawn: readers[spec.kind](stage, figure),
   };
@@ -115,5 +117,7 @@ const IN_PAGE = `(figure) => {
   return figureDrawn(figure);
 }`;
 
-/** { kind, data, state, drawn, text, ... } of the figure of that name; `single` where numbers came as float32. */
+/**
+ * { kind, data, state, drawn, text, ... } of the figure of that name; `single` where numbers came as float32, `named` where a
+ * chart has names for its x. */
 export const figureShown = (page, name) => inFigure(page, name, IN_PAGE);

@@ -7,12 +7,12 @@
 // s: the state's values; ask(op, query, body): the service's reply in float64; words: the figure's, for texts.
 // expected, by the kind of figure:
 //
-//     heatmap  { rows, columns, values, domain }   chart  { lines: [{ x, y }] }
+//     heatmap  { rows, columns, values, domain, labels: { row, column } }   chart  { lines: [{ x, y }] }
 //     circles  { circles: [{ hands: [{ x, y, fromX, fromY }], arcs: [{ x, y, toX, toY, turn }] }] }
-//     grid     { cells: [[text]] }, the rows without their head: a cell is a text, a number, or { holds, text } of a verdict
+//     grid     { cells: [[text]] }, the rows below the head; of a verdict { holds, number, text }
 //     tokens   { words: [text], below: [text], notes: [text] }   flow  { boxes: [[name, text]], links: [[from, to]] }
 //
-// and for all of them facts: { NAME: text }, what the sentence under the figure has in the place of {NAME}, but for
+// and for all of them at, what is chosen, and facts: { NAME: text }, what the sentence under the figure has in the place of {NAME}, but for
 // those that are values of the state. A text is a string; or a number, which is then shown in as many digits as it is;
 // or { say: "template {name}", values: { name: text } }; or a list of such texts, which stand behind each other; or
 // null, where nothing is said of it.
@@ -22,6 +22,7 @@
 // many units instead of 1.5, for what was added up of many.
 
 import assert from "node:assert/strict";
+import { words as all } from "./_page.mjs";
 import { colourOf, colours } from "./_reference.mjs";
 
 const largest = (list) => list.reduce((most, v) => (Number.isFinite(v) ? Math.max(most, Math.abs(v)) : most), 0);
@@ -102,6 +103,10 @@ const kinds = {
     coloursAgree(drawn, theme, { columns, values, domain: expected.domain ?? data.domain }, within, what);
     const most = textOfNumber(drawn.bar.at(-1), data.domain);
     assert.ok(most, `${what}: the bar of colours ends with ${drawn.bar.at(-1)}, the domain is ${data.domain}`);
+    for (const [way, names] of Object.entries(expected.labels ?? {})) {
+      const { from, n } = drawn.view[`${way}s`];
+      assert.deepEqual(drawn.labels[way], names.slice(from, from + n), `${what}: names of ${way}s`);
+    }
     const there = data.at && drawn.said.includes(":") && values[data.at.row * columns + data.at.column];
     if (typeof there === "number") {
       textAgrees(drawn.said, [null, ": ", there, null], within, `${what}, the chosen cell`);
@@ -143,13 +148,14 @@ const kinds = {
       cellAgrees(data.rows[i][j], drawn.rows[i][j], cell, tolerance(shown, expected, [typeof cell === "number" ? cell : 0]), `${what}, row ${i}, column ${j}`)));
   },
 
-  tokens({ data, drawn }, { words, below, notes }, what) {
+  tokens({ data, drawn }, { words, below, notes = [] }, what) {
     assert.deepEqual(data.words, words, `${what}: words`);
     assert.deepEqual(drawn.tokens.map(({ word }) => word), words, `${what}: words drawn`);
     assert.equal(below.length, words.length, `${what}: the reference's texts below`);
     drawn.tokens.forEach((token, i) => {
       textAgrees(token.below, below[i], 0, `${what}, below word ${i}`);
-      textAgrees(token.spoken, [null, notes?.[i] ?? ""], 0, `${what}, said of word ${i}`);
+      const place = { say: all.page.token, values: { i: i + 1, n: words.length } };
+      textAgrees(token.spoken, [", ", place, notes[i] ? [", ", notes[i]] : ""], 0, `${what}, said of word ${i}`);
     });
   },
 
@@ -196,7 +202,8 @@ function cellAgrees(got, shown, cell, within, what) {
     return;
   }
   assert.equal(got.holds, cell.holds, `${what}: holds`);
-  textAgrees(shown, [cell.holds ? "\u2713 holds: " : "\u2717 no: ", cell.text], within, what);
+  assert.ok(same(got.number, cell.number, 1e-12 * Math.abs(cell.number) + within), `${what}: ${got.number}, the reference's ${cell.number}`);
+  textAgrees(shown, [cell.holds ? `\u2713 ${all.page.yes}: ` : `\u2717 ${all.page.no}: `, cell.text], within, what);
 }
 
 // ---- Charts: pixels through ticks ---------------------------------------------------------------------------------
@@ -213,9 +220,12 @@ function tickNumber(text) {
   return readNumber(text);
 }
 
+/** Of ticks with names the lab says where they are; other names begin with their number: "3 \u2192 4". */
+const tickValue = (text, given) => (Number.isNaN(tickNumber(text)) ? given ?? tickNumber(text.split(" ")[0]) : tickNumber(text));
+
 /** Where a value lies, in pixels: by the first and the last tick; what is outside an axis lies at its end. */
 function scaleOf(ticks, axis, what) {
-  const values = ticks.map(({ text }, k) => (axis.ticks && Number.isNaN(tickNumber(text)) ? axis.ticks[k] : tickNumber(text)));
+  const values = ticks.map(({ text }, k) => tickValue(text, axis.ticks?.[k]));
   assert.ok(values.length >= 2 && values.every(Number.isFinite), `${what}: two ticks at least that are numbers: ${values}`);
   const go = axis.log ? Math.log10 : (v) => v;
   const [low, high] = [go(values[0]), go(values.at(-1))];
@@ -234,10 +244,12 @@ function placesAgree(points, x, y, { X, Y, shift = 0 }, what) {
   });
 }
 
-function chartAgrees({ data, drawn }, what) {
+function chartAgrees({ data, drawn, named }, what) {
   drawn.y.forEach(({ off, text }) => assert.ok(Math.abs(off - 4) < 1, `${what}: tick ${text} stands beside its rule`));
   const X = scaleOf(drawn.x, data.x, `${what}, x`);
   const Y = scaleOf(drawn.y, data.y, `${what}, y`);
+  const points = new Set(data.lines.flatMap(({ x }) => x));
+  drawn.x.forEach(({ text }, k) => assert.ok(!named || points.has(tickValue(text, data.x.ticks?.[k])), `${what}: tick ${text} is no x that is drawn`));
   assert.deepEqual(drawn.legend, data.lines.map(({ name }) => name), `${what}: the legend`);
   assert.equal(drawn.lines.length, data.lines.length, `${what}: lines drawn`);
   data.lines.forEach((line, k) => lineAgrees(drawn.lines[k], line, { X, Y, floor: Y(data.y.min) }, `${what}, line ${k}`));
@@ -288,6 +300,9 @@ function circleAgrees({ R, hands, arcs, texts }, circle, what) {
 /** All that a figure shows is what its reference expects; words: those of the figure. */
 export function figureAgrees(shown, expected, words, what) {
   kinds[shown.kind](shown, expected, what);
+  if (expected.at !== undefined) {
+    assert.deepEqual(shown.data.at, expected.at, `${what}: what is chosen`);
+  }
   const facts = { ...shown.state, ...expected.facts };
   const within = tolerance(shown, expected, expected.values ?? expected.lines?.flatMap(({ y }) => Array.from(y)) ?? [1]);
   textAgrees(shown.text, { say: words.text, values: facts }, within, `${what}, the text`);

@@ -44,10 +44,11 @@ const asks = {
 
 // ---- Arithmetic written out --------------------------------------------------------------------------------------
 
-/** A number that was computed: to three places, unless it is whole. */
+/** A number that was computed: to three places, unless it is whole but for rounding; a small weight is "0.000", not 0. */
 const digits = (v) => {
-  const whole = Math.abs(v - Math.round(v)) < 1e-9;
-  return (whole ? String(Math.round(v)) : Math.abs(v) < 1e6 ? v.toFixed(3) : v.toPrecision(3)).replace("-", "\u2212");
+  const whole = Math.abs(v - Math.round(v)) < 1e-12 * Math.max(1, Math.abs(v));
+  const text = whole ? String(Math.round(v)) : Math.abs(v) < 1e6 ? v.toFixed(3) : v.toPrecision(3);
+  return text.replace("-0.000", "0.000").replace("-", "\u2212");
 };
 
 /** Behind a sign a negative number wants brackets; what the reader wrote stays as it is. */
