@@ -118,6 +118,7 @@ const IN_PAGE = `(figure) => {
 }`;
 
 /**
- * { kind, data, state, drawn, text, ... } of the figure of that name; `single` where numbers came as float32, `named` where a
- * chart has names for its x. */
+ * { kind, data, state, drawn, text, ... } of the figure of that name; `single` where numbers came as float32, `named`
+ * where a chart has names for its x.
+ */
 export const figureShown = (page, name) => inFigure(page, name, IN_PAGE);

@@ -43,6 +43,10 @@ function ticks(axis, n) {
   return Array.from({ length: Math.floor(axis.max / step + 1e-9) - first + 1 }, (_, i) => (first + i) * step);
 }
 
+/** Of x that have names none stands between two points. */
+const namedTicks = (data, n) =>
+  ticks(data.x, n).filter((v) => !data.xName || data.lines.some(({ x }) => x.includes(v)));
+
 const RAISED = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079";
 
 /** A power of ten as readers write it, where its digits would be many. */
@@ -172,7 +176,7 @@ function draw(stage, data, figure) {
       <svg viewBox=${`0 0 ${width} ${HEIGHT}`} width=${width} height=${HEIGHT} aria-hidden="true">
         ${ticks(data.y, 5).map((v) => svg`<line class="rule" x1=${LEFT} x2=${LEFT + right} y1=${Y(v)} y2=${Y(v)} />
           <text class="tick" x=${LEFT - 6} y=${Y(v) + 4} text-anchor="end">${data.y.log ? powerName(v) : roundName(v)}</text>`)}
-        ${ticks(data.x, Math.max(2, Math.floor(right / 90))).map((v) => svg`<text class="tick" x=${X(v)} y=${HEIGHT - BOTTOM + 16} text-anchor="middle">${tickName(data, v, right / (data.x.ticks?.length ?? 1))}</text>`)}
+        ${namedTicks(data, Math.max(2, Math.floor(right / 90))).map((v) => svg`<text class="tick" x=${X(v)} y=${HEIGHT - BOTTOM + 16} text-anchor="middle">${tickName(data, v, right / (data.x.ticks?.length ?? 1))}</text>`)}
         ${(data.y.marks ?? []).map((mark) => height(mark.name, LEFT, LEFT + right, Y(mark.at)))}
         <text class="title" x=${LEFT + right / 2} y=${HEIGHT - 4} text-anchor="middle">${data.x.title}</text>
         ${data.at !== undefined ? svg`<line class="probe" x1=${X(data.at)} x2=${X(data.at)} y1=${TOP} y2=${HEIGHT - BOTTOM} />` : ""}
