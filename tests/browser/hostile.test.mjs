@@ -97,6 +97,166 @@ for (const lab of labs) {
   }
 }
 
+// ---- Texts that do not show what they are -------------------------------------------------------------------------
+
+const family = "\u{1f468}\u200d\u{1f469}\u200d\u{1f467}";
+const UNSEEN = [
+  ["a surrogate pair at the end", "x".repeat(23) + "\u{1f600}", "x".repeat(23)],
+  ["a letter with marks at the end", `${"x".repeat(23)}e\u0301`, "x".repeat(23)],
+  ["marks without end", `e${"\u0301".repeat(90)}`, `e${"\u0301".repeat(23)}`],
+  ["a family, which is one sign", family, family],
+  ["text turned round", "a\u202eb\u2066c", "abc"],
+  ["nothing between two letters", "do\u200bg\u2060s\u00ad\ufeff", "dogs"],
+  ["letters joined by nothing", "do\u200dg\ufe0f", "dog"],
+  ["a filler that looks empty", "\u3164ab\u115f", "ab"],
+];
+
+pageTest(site, "order: words of a link are cut between signs, and hold none that is not seen", "/labs/order", {}, async (page) => {
+  for (const [what, given, wanted] of UNSEEN) {
+    await goTo(page, `tokens=${encodeURIComponent(given)},dog`);
+    const { state, notes } = await made(page);
+    assert.deepEqual(state.tokens, [wanted, "dog"], what);
+    assert.ok(state.tokens[0].isWellFormed() && notes.isWellFormed(), what);
+    assert.equal(notes !== "", given !== wanted, `${what}: said of it: "${notes}"`);
+    assert.ok(!/[\u202a-\u202e\u2060-\u2069\u200b]/.test(notes), `${what}: the note is turned round itself`);
+    assert.ok(!given.includes("\u202e") || notes.includes("U+202E"), `${what}: "${notes}"`);
+  }
+  assert.deepEqual(page.faults, []);
+});
+
+// ---- What a reader writes -----------------------------------------------------------------------------------------
+
+/** Writes what is no value into every control, twice; [what a control shows that is not the state]. */
+const written = (page, texts) =>
+  page.evaluate((texts) => {
+    const { state } = document.querySelector("figure[data-figure]").figure.page;
+    const shows = (input, value) => (input.type === "text" ? value.join(" ") : String(value)) === input.value;
+    return [...document.querySelectorAll(".controls")].flatMap((host) =>
+      host.dataset.fields.split(" ").flatMap((name, i) =>
+        [...host.querySelectorAll("fieldset")[i].querySelectorAll("input[type=number], input[type=text], select")].flatMap((input) =>
+          texts.filter((text) => input.type !== "number" || text !== ",").filter((text) => {
+            input.value = text;
+            input.dispatchEvent(new Event("change", { bubbles: true }));
+            return !shows(input, state.value[name]);
+          }).map((text) => `${name}, "${text}": shows "${input.value}" for ${state.value[name]}`))));
+  }, texts);
+
+for (const { name, fields } of labs) {
+  pageTest(site, `${name}: controls show the state, whatever was written into them`, `/labs/${name}`, {}, async (page) => {
+    const texts = ["999999999", "999999999", "-999999999", "-999999999", "", "", ",", ",", "1.23456", "1.23456"];
+    assert.deepEqual(await written(page, texts), []);
+    await ready(page);
+    const { state, failures } = await made(page);
+    assert.deepEqual(failures, []);
+    const numeric = fields.filter(({ kind }) => ["integer", "count"].includes(kind));
+    assert.deepEqual(numeric.filter(({ name, min, max }) => !(state[name] >= min && state[name] <= max)).map(({ name }) => name), []);
+  });
+}
+
+pageTest(site, "waves: an emptied number stays what it was", "/labs/waves?v.p=7", {}, async (page) => {
+  const box = page.locator(".controls[data-fields='v.p'] input[type=number]");
+  await box.fill("");
+  await box.press("Enter");
+  assert.equal(await box.inputValue(), "7");
+});
+
+// ---- Locks --------------------------------------------------------------------------------------------------------
+
+/** Each field is locked alone, and all others are changed: [what moved it]. */
+const lockLeaks = (page) =>
+  page.evaluate(() => {
+    const { page } = document.querySelector("figure[data-figure]").figure;
+    const first = page.state.value;
+    const fields = page.lab.fields.filter(({ name }) => !["v.hide", "v.lock"].includes(name));
+    const wishes = ({ min, max, choices, kind, def }) =>
+      choices ?? { flag: [true, false], words: [["b", "a", "c"], [].concat(def).reverse()], numbers: [[].concat(def).fill(1)] }[kind] ?? [min, max];
+    const text = (name) => JSON.stringify(page.state.value[name]);
+    return fields.flatMap(({ name }) =>
+      fields.flatMap((other) => wishes(other).filter((wish) => {
+        page.state.value = { ...first, "v.lock": [name] };
+        const before = text(name);
+        page.set({ [other.name]: wish });
+        return text(name) !== before;
+      }).map((wish) => `${other.name} = ${wish} moves ${name}`)));
+  });
+
+/** What a reader could still take hold of: [description]. */
+const holds = (page) =>
+  page.$$eval(".controls :is(input, select, button), .number[role], .stage :is(button, input, [role=application], [data-hand])", (all) =>
+    all.filter((element) => !element.matches(":disabled")).map((element) => element.outerHTML.slice(0, 100)));
+
+for (const { name, fields } of labs) {
+  const all = fields.map((field) => field.name).join(",");
+  pageTest(site, `${name}: what a link locks stays, and cannot be taken hold of`, `/labs/${name}?v.lock=${all}`, {}, async (page) => {
+    assert.deepEqual(await holds(page), []);
+    assert.equal(await page.locator(`.controls label:not(:has-text("${texts.locked}"))`).count(), 0, "a control does not say so");
+    for (const figure of await page.locator("figure[data-figure]").all()) {
+      const { name, own } = await figure.evaluate(({ figure }) => ({ name: figure.name, own: Boolean(figure.spec.probe) || figure.spec.kind === "tokens" }));
+      assert.ok(!own || (await figure.innerText()).includes(texts.locked), `${name} does not say so`);
+    }
+    assert.deepEqual(await lockLeaks(page), []);
+  });
+}
+
+pageTest(site, "naive: what cannot be because of a lock is said, and nothing else is changed", "/labs/naive?positions=16&v.lock=d_model", {}, async (page) => {
+  const box = page.locator(".controls[data-fields^='form'] input[type=number]").first();
+  await box.fill("64");
+  await box.press("Enter");
+  assert.equal(await box.inputValue(), "16");
+  await page.waitForFunction((text) => document.getElementById("live").textContent.startsWith(text), texts.held.slice(0, 12));
+});
+
+// ---- The address --------------------------------------------------------------------------------------------------
+
+const set = (page, changes) =>
+  page.evaluate((changes) => document.querySelector("figure[data-figure]").figure.page.set(changes), changes);
+const valueOf = (page, name) =>
+  page.evaluate((name) => document.querySelector("figure[data-figure]").figure.page.state.value[name], name);
+
+pageTest(site, "waves: what was changed last is in the address, however soon the reader leaves", "/labs/waves", {}, async (page) => {
+  for (const leave of [() => location.assign("/"), () => document.querySelector("header .home").click()]) {
+    const position = (await valueOf(page, "v.p")) + 5;
+    await Promise.all([
+      page.waitForEvent("load"),
+      page.evaluate(([text, position]) => {
+        document.querySelector("figure[data-figure]").figure.page.set({ "v.p": position });
+        new Function(`(${text})()`)();
+      }, [leave.toString(), position]),
+    ]);
+    await page.goBack();
+    await ready(page);
+    assert.equal(await valueOf(page, "v.p"), position, leave.toString());
+  }
+});
+
+pageTest(site, "waves: the address keeps the place of the page, and going there keeps the state", "/labs/waves#part-2", {}, async (page) => {
+  await set(page, { "v.p": 21 });
+  await page.waitForFunction(() => location.search.includes("v.p=21"));
+  assert.equal(new URL(page.url()).hash, "#part-2");
+  await set(page, { "v.p": 22 });
+  await page.evaluate(() => { location.hash = "part-3"; });
+  await page.waitForFunction(() => location.search.includes("v.p=22"));
+  assert.equal(new URL(page.url()).hash, "#part-3");
+  assert.equal(await valueOf(page, "v.p"), 22);
+});
+
+pageTest(site, "waves: notes of a bad link last until the reader changes something", "/labs/waves?d_model=9999&x=1", {}, async (page) => {
+  const notes = page.locator("#notes");
+  assert.ok(await notes.isVisible());
+  await set(page, { "v.p": 10 });
+  assert.ok(await notes.isVisible(), "it was 10 before");
+  await set(page, { "v.p": 11 });
+  assert.ok(await notes.isHidden());
+});
+
+pageTest(site, "waves: the link for a class follows the page", "/labs/waves", {}, async (page) => {
+  await page.locator(".teacher summary").click();
+  await page.locator(".teacher select").first().selectOption("v.lock");
+  await set(page, { "v.p": 33 });
+  const link = await page.locator(".teacher code").textContent();
+  assert.ok(link.includes("v.p=33") && link.includes("v.lock="), link);
+});
+
 // ---- No scripts, no motion ----------------------------------------------------------------------------------------
 
 for (const { name } of labs) {

@@ -199,6 +199,54 @@ for (const { name: lab } of labs) {
   });
 }
 
+// ---- Keys that are the browser's ----------------------------------------------------------------------------------
+
+/** Presses arrows with Alt and the like on all that answers to arrows: [what kept one from the browser, or changed]. */
+const swallowed = (page) =>
+  page.evaluate(() => {
+    const { state } = document.querySelector("figure[data-figure]").figure.page;
+    const press = (element, key, more) => {
+      const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more });
+      const before = JSON.stringify(state.value);
+      return !element.dispatchEvent(event) || JSON.stringify(state.value) !== before ? [`${element.className}: ${key} ${JSON.stringify(more)}`] : [];
+    };
+    return [...document.querySelectorAll(".plate, .tokens button, .number, .tools button, .controls input")].flatMap((element) =>
+      ["altKey", "ctrlKey", "metaKey"].flatMap((name) =>
+        ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"].flatMap((key) => press(element, key, { [name]: true }))));
+  });
+
+for (const { name: lab } of labs) {
+  pageTest(site, `${lab}: Alt, Control and Meta with an arrow are left to the browser`, `/labs/${lab}`, {}, async (page) => {
+    assert.deepEqual(await swallowed(page), []);
+  });
+}
+
+/** What a reader is told that it takes keys, though it does not, or the other way round. */
+const misnamed = (page) =>
+  page.$$eval("figure[data-figure]", (all) =>
+    all.flatMap(({ figure }) => {
+      const plate = figure.stage.querySelector(".plate");
+      const takes = Boolean(figure.spec.probe);
+      const right = !plate || (takes ? plate.tabIndex === 0 && plate.role === "application" : plate.tabIndex === -1 && plate.role === "img");
+      return right && (!plate || plate.ariaLabel.length > figure.data.title.length + 5) ? [] : [`${figure.name}: ${plate.outerHTML.slice(0, 200)}`];
+    }));
+
+for (const { name: lab } of labs) {
+  pageTest(site, `${lab}: what takes no keys is a picture, with a text`, `/labs/${lab}`, {}, async (page) => {
+    assert.deepEqual(await misnamed(page), []);
+  });
+}
+
+pageTest(site, "order: a word is taken along with Shift and an arrow", "/labs/order", {}, async (page) => {
+  const words = () => page.locator("#other .tokens button").evaluateAll((all) => all.map((button) => button.firstChild.textContent + button.childNodes[1].textContent));
+  const [first, second] = await words();
+  await page.locator("#other .tokens button").first().focus();
+  await page.keyboard.press("Shift+ArrowRight");
+  await ready(page);
+  assert.deepEqual((await words()).slice(0, 2), [second, first]);
+  assert.ok(await page.locator("#other .tokens button").nth(1).evaluate((button) => button === document.activeElement));
+});
+
 // ---- Rows of buttons ----------------------------------------------------------------------------------------------
 
 const focusedText = (page) => page.evaluate(() => document.activeElement.textContent.trim());

@@ -10,7 +10,9 @@
 // names; at: the x that is chosen; stops: those that can be, where not points are; ticks: the x that are named, where
 // not round numbers are; tick(x): a name shorter than xName's, for them. What lies outside an axis is drawn at its end.
 
-import { html, render, svg } from "lit-html";
+import { html, nothing, render, svg } from "lit-html";
+import { plainKey } from "../page/keys.js";
+import { pointWatch } from "../page/pointer.js";
 import { say, shown, words } from "../page/words.js";
 
 const LEFT = 52;
@@ -137,7 +139,7 @@ function stops(data) {
 function step(event, data) {
   const all = stops(data);
   const now = data.at === undefined ? 0 : nearest({ x: all }, data.at);
-  const by = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10, Home: -all.length, End: all.length }[event.key];
+  const by = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10, Home: -all.length, End: all.length }[plainKey(event)];
   return by && all[Math.min(all.length - 1, Math.max(0, now + by * (event.shiftKey ? 10 : 1)))];
 }
 
@@ -157,8 +159,7 @@ function listen(plate, figure) {
       figure.probe(x);
     }
   });
-  plate.addEventListener("pointerdown", (event) => figure.probe && point(event));
-  plate.addEventListener("pointermove", (event) => event.buttons && figure.probe && point(event));
+  pointWatch(plate, () => figure.probe, point);
 }
 
 function draw(stage, data, figure) {
@@ -171,8 +172,9 @@ function draw(stage, data, figure) {
   render(
     html`<ul class="legend">${data.lines.map((line, k) => html`<li class=${tone(line, k)}>
         <svg width="28" height="12" aria-hidden="true">${sample(line)}</svg>${line.name}</li>`)}</ul>
-      <div class="plate chart" tabindex="0" role="application" aria-roledescription=${words.page.chart}
-        aria-label=${`${data.title}. ${atText(data)}`}>
+      <div class="plate chart" tabindex=${figure.probe ? "0" : nothing} role=${figure.probe ? "application" : "img"}
+        aria-roledescription=${words.page.chart}
+        aria-label=${`${data.title}. ${atText(data) || data.lines.map(({ name }) => name).join("; ")}`}>
       <svg viewBox=${`0 0 ${width} ${HEIGHT}`} width=${width} height=${HEIGHT} aria-hidden="true">
         ${ticks(data.y, 5).map((v) => svg`<line class="rule" x1=${LEFT} x2=${LEFT + right} y1=${Y(v)} y2=${Y(v)} />
           <text class="tick" x=${LEFT - 6} y=${Y(v) + 4} text-anchor="end">${data.y.log ? powerName(v) : roundName(v)}</text>`)}

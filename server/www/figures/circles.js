@@ -16,6 +16,8 @@
 // radians it went counter-clockwise, and the state in which it was taken. Arrow keys give it { right, up }.
 
 import { html, render, svg } from "lit-html";
+import { plainKey } from "../page/keys.js";
+import { probeFree } from "../page/probe.js";
 import { shown, words } from "../page/words.js";
 
 const SIZE = 148;
@@ -45,10 +47,10 @@ const named = (text, x, y, R) =>
 const stroke = ({ x, y, fromX = 0, fromY = 0 }, R) => svg`<line
   x1=${(fromX * R).toFixed(2)} y1=${(-fromY * R).toFixed(2)} x2=${(x * R).toFixed(2)} y2=${(-y * R).toFixed(2)} />`;
 
-const hand = (h, R) => svg`<g class=${`hand ${h.kind ?? ""} ${h.symbol ? `sym-${h.symbol}` : ""}`}>
+const hand = (h, R, free) => svg`<g class=${`hand ${h.kind ?? ""} ${h.symbol ? `sym-${h.symbol}` : ""}`}>
   ${h.kind === "ring" ? "" : stroke(h, R)}
   <g transform=${moved(h.x * R, -h.y * R)}>${END[h.kind] ?? ""}
-    ${h.drag ? svg`<circle class="grip" r="14" data-hand=${h.drag} />` : ""}</g>
+    ${free?.(h) ? svg`<circle class="grip" r="14" data-hand=${h.drag} />` : ""}</g>
   ${h.label ? label(h, R) : ""}</g>`;
 
 /** Part of a small circle; 1 of SVG's flags is clockwise, as its y goes down. */
@@ -66,7 +68,7 @@ const handText = (h) => `${h.name} (${shown(h.x)}, ${shown(h.y)})`;
 
 const circleText = ({ title, hands }) => `${title}: ${hands.map(handText).join("; ")}`;
 
-function circleDrawn(circle, k, given) {
+function circleDrawn(circle, k, given, free) {
   const size = given ?? SIZE;
   const R = size / 2 - MARGIN;
   const box = `${-size / 2} ${-size / 2} ${size} ${size}`;
@@ -75,7 +77,7 @@ function circleDrawn(circle, k, given) {
     <line class="rule" x1=${-R - 8} x2=${R + 8} y1="0" y2="0" />
     <line class="rule" y1=${-R - 8} y2=${R + 8} x1="0" x2="0" />
     <circle class="rule" r=${R} />
-    ${(circle.arcs ?? []).map((one) => arc(one, R))}${circle.hands.map((h) => hand(h, R))}</svg>
+    ${(circle.arcs ?? []).map((one) => arc(one, R))}${circle.hands.map((h) => hand(h, R, free))}</svg>
     <p class="small">${circle.title}</p>${circle.line ? html`<p class="small line">${circle.line}</p>` : ""}</li>`;
 }
 
@@ -121,7 +123,7 @@ const KEYS = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDow
 
 function listen(plate, figure) {
   plate.addEventListener("keydown", (event) => {
-    const step = figure.probe && KEYS[event.key];
+    const step = figure.probe && KEYS[plainKey(event)];
     if (step) {
       event.preventDefault();
       const by = event.shiftKey ? 10 : 1;
@@ -140,7 +142,8 @@ function listen(plate, figure) {
 // ---- The drawing -------------------------------------------------------------------------------------------------
 
 function draw(stage, data, figure) {
-  const all = data.circles.map((circle, k) => circleDrawn(circle, k, data.size));
+  const free = (k) => (h) => h.drag && figure.probe && probeFree(figure, { circle: k, hand: h.drag, turn: 0, from: figure.state });
+  const all = data.circles.map((circle, k) => circleDrawn(circle, k, data.size, free(k)));
   const list = html`<ul class="circles">${all}</ul>`;
   render(
     html`${legend(data)}

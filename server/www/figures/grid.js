@@ -9,6 +9,7 @@
 // names, if the figure has a probe; at: the one that is.
 
 import { html, render } from "lit-html";
+import { locked } from "../page/page.js";
 import { shown, words } from "../page/words.js";
 
 const text = (value) => (value?.holds === undefined ? value?.text ?? shown(value?.value ?? value ?? "") :
@@ -27,7 +28,7 @@ function input({ value, field, index }, label, { page }) {
     target.value = page.state.value[field][index];
   };
   return html`<input type="number" aria-label=${label} min=${row.min} max=${row.max} step=${row.step ?? "any"}
-    .value=${String(value)} @change=${change}>`;
+    ?disabled=${locked(page, field)} .value=${String(value)} @change=${change}>`;
 }
 
 const SIGNS = { holds: "\u2713 ", fails: "\u2717 " };
@@ -44,12 +45,15 @@ const name = (value, i, data, figure) => html`<th scope="row" class=${data.at?.r
   figure.probe && i < data.pick ? html`<button type="button" aria-pressed=${data.at?.row === i ? "true" : "false"}
     @click=${() => figure.probe({ row: i })}>${value}</button>` : value}</th>`;
 
+const lockedIn = ({ rows }, { page }) => rows.some((row) => row.some((value) => value?.field && locked(page, value.field)));
+
 function draw(stage, data, figure) {
   render(
     html`<div class="scroll" tabindex="0" role="region" aria-label=${data.title}><table class="grid">
       <thead><tr>${data.head.map((title) => html`<th scope="col">${title}</th>`)}</tr></thead>
       <tbody>${data.rows.map((row, i) => html`<tr>${row.map((value, j) =>
-        j ? cell(value, i, j, data, figure) : name(value, i, data, figure))}</tr>`)}</tbody></table></div>`,
+        j ? cell(value, i, j, data, figure) : name(value, i, data, figure))}</tr>`)}</tbody></table></div>
+      ${lockedIn(data, figure) ? html`<p class="small">(${words.page.locked})</p>` : ""}`,
     stage,
   );
 }

@@ -7,8 +7,10 @@
 // labels: {row: [text], column: [text]} of a matrix so small that each row, and perhaps each column and number, can be
 // written out.
 
-import { html, render } from "lit-html";
+import { html, nothing, render } from "lit-html";
 import { colourIndex, pixels } from "../page/colour.js";
+import { plainKey } from "../page/keys.js";
+import { pointWatch } from "../page/pointer.js";
 import { say, shown, words } from "../page/words.js";
 
 const palettes = { light: pixels("light"), dark: pixels("dark") };
@@ -105,6 +107,10 @@ const cellText = (data, { row, column }) =>
     value: shown(data.values[row * data.columns + column]),
   });
 
+/** What is shown where no cell is chosen. */
+const wholeText = (data) =>
+  `${data.row} ${rowName(data, 0)} \u2026 ${rowName(data, data.rows - 1)}, ${data.column} ${columnName(data, 0)} \u2026 ${columnName(data, data.columns - 1)}`;
+
 const STEPS = {
   ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-10, 0], PageDown: [10, 0],
 };
@@ -112,9 +118,10 @@ const STEPS = {
 function moved(event, data) {
   const at = data.at ?? { row: 0, column: 0 };
   const by = event.shiftKey ? 10 : 1;
-  const step = STEPS[event.key];
-  if (event.key === "Home" || event.key === "End") {
-    return { row: at.row, column: event.key === "Home" ? 0 : data.columns - 1 };
+  const key = plainKey(event);
+  const step = STEPS[key];
+  if (key === "Home" || key === "End") {
+    return { row: at.row, column: key === "Home" ? 0 : data.columns - 1 };
   }
   return (
     step && {
@@ -140,13 +147,7 @@ function listen(plate, figure) {
       figure.probe(at);
     }
   });
-  plate.addEventListener("pointerdown", (event) => {
-    if (figure.probe) {
-      plate.setPointerCapture(event.pointerId);
-      point(event);
-    }
-  });
-  plate.addEventListener("pointermove", (event) => event.buttons && figure.probe && point(event));
+  pointWatch(plate, () => figure.probe, point);
 }
 
 /** Whether values go below 0; asked once for the same ones. */
@@ -189,8 +190,8 @@ function draw(stage, data, figure) {
       ${axis(data.column, "\u2192", !labels?.column && [columnName(data, columns.from), columnName(data, columns.from + columns.n - 1)])}
       ${labels?.column ? names(labels.column, "column", columns, cell) : ""}
       ${labels ? names(labels.row, "row", rows, high) : ""}
-      <div class="plate" tabindex="0" role="application" aria-roledescription=${words.page.heatmap}
-          aria-label=${`${data.title}. ${at ? cellText(data, at) : ""}`}
+      <div class="plate" tabindex=${figure.probe ? "0" : nothing} role=${figure.probe ? "application" : "img"}
+          aria-roledescription=${words.page.heatmap} aria-label=${`${data.title}. ${at ? cellText(data, at) : wholeText(data)}`}
           .style=${`width:${columns.n * cell}px;height:${rows.n * high}px`}>
         <canvas aria-hidden="true"></canvas>${labels && cell >= ROOM ? html`<canvas class="numbers" aria-hidden="true"></canvas>` : ""}
         ${at ? html`<div class="cross ${data.symbols?.row ? `sym-${data.symbols.row}` : ""}" .style=${place(0, (at.row - rows.from) * high, columns.n * cell, high)}></div>

@@ -6,9 +6,11 @@
 // what stands under each (its place, from 0); notes: what is said of it aloud, as marks are only seen.
 //
 // A word is pressed, then the place where it should go. With a word in focus left and right go to its neighbours, and
-// with Alt they take it along.
+// with Shift they take it along. Where a link has locked the field words stay.
 
 import { html, render } from "lit-html";
+import { plainKey } from "../page/keys.js";
+import { locked } from "../page/page.js";
 import { say, words } from "../page/words.js";
 
 const FAR = 6; // pixels that a pointer moves before a press is a drag
@@ -21,8 +23,7 @@ const moved = (list, from, to) => {
 
 function put(figure, from, to) {
   const { data } = figure;
-  if (from !== to) {
-    figure.page.set({ [data.field]: moved(data.values ?? data.words, from, to) });
+  if (from !== to && figure.page.set({ [data.field]: moved(data.values ?? data.words, from, to) })) {
     figure.page.probe(moved(data.words, from, to).join(" "));
   }
 }
@@ -38,13 +39,13 @@ function press(stage, figure, i) {
 }
 
 function key(event, stage, figure, i) {
-  const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+  const by = { ArrowLeft: -1, ArrowRight: 1 }[plainKey(event)];
   const to = i + by;
   if (!by || to < 0 || to >= figure.data.words.length) {
     return;
   }
   event.preventDefault();
-  if (event.altKey) {
+  if (event.shiftKey) {
     put(figure, i, to);
   }
   stage.querySelectorAll("button")[to].focus();
@@ -99,14 +100,15 @@ const spoken = (data, i) =>
   [say(words.page.token, { i: i + 1, n: data.words.length }), data.notes?.[i]].filter(Boolean).map((text) => `, ${text}`).join("");
 
 function draw(stage, data, figure) {
+  const held = locked(figure.page, data.field);
   render(
     html`<ol class="tokens" aria-label=${data.title}>${data.words.map(
-      (word, i) => html`<li><button type="button" class=${data.marks?.[i] ?? ""}
+      (word, i) => html`<li><button type="button" class=${data.marks?.[i] ?? ""} ?disabled=${held}
         aria-pressed=${stage.held === i ? "true" : "false"}
         @keydown=${(event) => key(event, stage, figure, i)}
         @pointerdown=${(event) => drag(event, stage, figure, i)}
         @click=${(event) => click(event, stage, figure, i)}>${word}<span class="spoken">${spoken(data, i)}</span><span class="small" aria-hidden="true">${data.below?.[i] ?? i}</span></button></li>`,
-    )}</ol><p class="small">${words.page.tokenKeys}</p>`,
+    )}</ol><p class="small">${held ? `(${words.page.locked})` : words.page.tokenKeys}</p>`,
     stage,
   );
 }

@@ -4,8 +4,9 @@ import { effect } from "@preact/signals-core";
 import { html, render } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import { fieldText } from "./fields.js";
+import { plainKey } from "./keys.js";
 import { hidden, locked } from "./page.js";
-import { words } from "./words.js";
+import { say, words } from "./words.js";
 
 const fieldOf = (page, name) => page.lab.fields.find((field) => field.name === name);
 export const labelOf = (field) => words.lab.fields[field.name]?.label ?? field.name;
@@ -20,8 +21,8 @@ const range = (field, value, page, id) => html`
     step=${field.scale ? 1 : field.step ?? 1} .value=${live(String(field.scale ? scaleTo(field, value) : value))}
     aria-valuetext=${fieldText({ ...field, kind: "number" }, value)}
     @input=${(event) => page.set({ [field.name]: field.scale ? scaleFrom(field, event.target.value) : Number(event.target.value) })}>
-  <input type="number" aria-label=${labelOf(field)} min=${field.min} max=${largest(field, page)} step=${field.step ?? "any"}
-    .value=${live(String(value))} @change=${(event) => page.set({ [field.name]: Number(event.target.value) })}>`;
+  <input type="number" aria-label=${say(words.page.asNumber, { name: labelOf(field) })} min=${field.min} max=${largest(field, page)} step=${field.step ?? "any"}
+    .value=${live(String(value))} @change=${(event) => page.set({ [field.name]: event.target.valueAsNumber })}>`;
 
 // scale: "log": the slider's way is the logarithm's
 const scaleTo = (field, value) => Math.round((1000 * Math.log(value / field.min)) / Math.log(field.max / field.min));
@@ -46,7 +47,7 @@ const kinds = { integer: range, number: range, count: range, choice, flag, numbe
 
 const control = (field, value, page, id) => html`
   <fieldset class="control ${symbolClass(field)}" ?disabled=${locked(page, field.name)}>
-    <label for=${id}>${labelOf(field)}</label>${kinds[field.kind](field, value, page, id)}
+    <label for=${id}>${labelOf(field)}${locked(page, field.name) ? html` <span class="small">(${words.page.locked})</span>` : ""}</label>${kinds[field.kind](field, value, page, id)}
   </fieldset>`;
 
 /** <div class="controls" data-fields="d_model base">: a control of each. */
@@ -79,9 +80,10 @@ export function numberMount(host, page) {
   host.classList.add(...[symbolClass(field)].filter(Boolean));
   const keys = { ArrowUp: 1, ArrowRight: 1, ArrowDown: -1, ArrowLeft: -1, PageUp: 10, PageDown: -10 };
   host.addEventListener("keydown", (event) => {
-    if (event.key in keys) {
+    const by = keys[plainKey(event)];
+    if (by) {
       event.preventDefault();
-      add(keys[event.key]);
+      add(by);
     }
   });
   host.addEventListener("pointerdown", (event) => {

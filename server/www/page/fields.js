@@ -4,7 +4,7 @@
 // A value outside its row is never passed on: it is moved to the nearest one allowed, and a note says so. So is what
 // settle(values) changes, where values depend on each other.
 //
-//     { name, kind, def, min, max, step, choices, symbol, fixed, most(values) }
+//     { name, kind, def, min, max, step, choices, symbol, most(values) }
 //
 // integer, number    min..max by step; most(values): where other values leave less than max, what a slider goes to
 // choice             one of choices
@@ -12,7 +12,7 @@
 // count              an integer n, in the query as positions "0:n"
 // numbers            a list of numbers in min..max by comma, as many as the default has
 // names              a list of choices by comma, which may be empty; what is no choice is left out
-// words              a list of texts, by comma, at most max of them, each of at most 24 characters, none a control
+// words              a list of texts, by comma, at most max of them, each of at most 24 characters, all of which are seen
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
@@ -21,6 +21,29 @@ const stepped = (value, { min, max, step = 1 }) => {
   const last = min + Math.floor((max - min) / step) * step;
   return clamp(min + Math.round((value - min) / step) * step, min, last);
 };
+
+/** Controls, what has no width, and what turns texts round: words that look the same are to be the same. */
+const UNSEEN = /(?![\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]|(?<!\p{Emoji})\ufe0f|\u200d(?!\p{Extended_Pictographic})/gu;
+
+const signs = globalThis.Intl?.Segmenter && new Intl.Segmenter();
+
+/** Of a text the signs, as readers count them, that take at most n units; of one that takes more by itself a part. */
+export function cutText(text, n) {
+  const all = signs ? Array.from(signs.segment(text), ({ segment }) => segment) : Array.from(text);
+  const [first = ""] = all;
+  let cut = "";
+  for (const sign of first.length > n ? first : all) {
+    if (cut.length + sign.length > n) {
+      break;
+    }
+    cut += sign;
+  }
+  return cut;
+}
+
+/** A text of which nothing is hidden: what is not seen is written as its number. */
+const visible = (text) =>
+  text.replace(UNSEEN, (sign) => `U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`);
 
 /** A field row's value from text; undefined where it cannot be read at all. */
 const readers = {
@@ -37,7 +60,7 @@ const readers = {
   },
   names: (text, field) => [...new Set(text.split(","))].filter((name) => field.choices.includes(name)),
   words: (text, field) => {
-    const words = text.replace(/\p{Cc}/gu, "").split(",").map((word) => word.trim().slice(0, 24)).filter(Boolean).slice(0, field.max);
+    const words = text.replace(UNSEEN, "").split(",").map((word) => cutText(word.trim(), 24)).filter(Boolean).slice(0, field.max);
     return words.length >= field.min ? words : undefined;
   },
 };
@@ -53,9 +76,9 @@ const writers = {
 /** The text of a value, as queries have it. */
 export const fieldText = (field, value) => (writers[field.kind] ?? String)(value);
 
-/** The nearest value that the row allows, or its default. */
-export function fieldValue(field, value) {
-  return readers[field.kind](fieldText(field, value), field) ?? field.def;
+/** The nearest value that the row allows; where it is none at all, what it was. */
+export function fieldValue(field, value, old) {
+  return readers[field.kind](fieldText(field, value), field) ?? old;
 }
 
 /** Each field's value as a query has it, or its default. */
@@ -80,7 +103,7 @@ export function fieldsRead(fields, search, settle) {
     const field = fields.find((row) => row.name === name);
     const got = query.getAll(name).join(", ");
     if (!field || !sameText(field, got, values[name])) {
-      notes.push({ name: name.slice(0, 40), got: got.slice(0, 40), used: field && fieldText(field, values[name]) });
+      notes.push({ name: cutText(visible(name), 40), got: cutText(visible(got), 40), used: field && fieldText(field, values[name]) });
     }
   }
   return { values, notes };

@@ -17,6 +17,7 @@ import { heatmap } from "../figures/heatmap.js";
 import { tokens } from "../figures/tokens.js";
 import { callMount } from "./call.js";
 import { copyText } from "./copy.js";
+import { probeOf } from "./probe.js";
 import { saveCsv, saveNpy, savePng } from "./save.js";
 import { Newest } from "./service.js";
 import { toolbarFocus, toolbarKey, toolbarStop } from "./toolbar.js";
@@ -28,7 +29,6 @@ export function figureMount(host, page) {
   const name = host.dataset.figure;
   const figure = { host, page, name, spec: page.lab.figures[name], words: words.lab.figures[name] };
   figure.kind = kinds[figure.spec.kind];
-  figure.probe = figure.spec.probe && ((at) => figureProbe(figure, at));
   host.figure = figure; // whoever looks from the console, or tests, sees what is drawn: calls, replies, data
   figure.stage = host.querySelector(".stage");
   figure.stage.textContent = "";
@@ -56,9 +56,10 @@ function figureDraw(figure, state, calls, replies) {
   figure.replies = replies;
   figure.state = state;
   figure.data = { title: figure.words.title, ...figure.words.axes, ...spec.data(replies, state, figure.words) };
+  figure.probe = probeOf(figure);
   kind.draw(stage, figure.data, figure);
   const text = say(figure.words.text, { ...state, ...spec.facts?.(figure.data, state, replies) });
-  host.querySelector(".text").textContent = text;
+  host.querySelector(".text").textContent = spec.probe && !figure.probe ? `${text} (${words.page.locked})` : text;
   rest(figure, state);
   figure.show();
 }
@@ -86,12 +87,6 @@ function rest(figure, state) {
     figure.asked = false;
     figure.page.probe(figure.kind.said(figure.data));
   }
-}
-
-/** The state follows from the cell or point that a reader chose. */
-function figureProbe(figure, at) {
-  figure.asked = true;
-  figure.page.set(figure.spec.probe(at, figure.page.state.value));
 }
 
 function figureFail(figure, state, error) {

@@ -1,7 +1,7 @@
 // The state of a page: the values of its lab's fields, kept in the address so that every picture has a link.
 
 import { effect, signal } from "@preact/signals-core";
-import { fieldsQuery, fieldsRead, fieldValue } from "./fields.js";
+import { fieldsQuery, fieldsRead, fieldText, fieldValue } from "./fields.js";
 import { say, words } from "./words.js";
 
 /** The rows that every lab has besides its own: names of fields whose controls a link hides, or locks. */
@@ -11,7 +11,7 @@ const teacherFields = (fields) =>
 export const hidden = (page, name) => page.state.value["v.hide"].includes(name);
 export const locked = (page, name) => page.state.value["v.lock"].includes(name);
 
-/** { lab, state, theme, set, link(changes) } of a lab whose page this is. */
+/** { lab, state, theme, set, link(changes) } of a lab whose page this is; set(changes) says whether anything changed. */
 export function pageOpen(own) {
   const lab = { ...own, fields: [...own.fields, ...teacherFields(own.fields)] };
   const page = { lab, state: signal({}), theme: signal(themeNow()), notes: signal([]) };
@@ -38,30 +38,64 @@ const noteText = ({ name, got, used }) =>
 /** Values that agree with each other: what the lab makes of them, knowing which were just changed. */
 const settle = (lab, values, changes) => (lab.settle ? { ...values, ...lab.settle(values, changes) } : values);
 
-/** Values that rows do not allow become the nearest that they do; those that are locked stay. */
+/**
+ * Values that rows do not allow become the nearest that they do. What a link locks stays: a change is not made at all
+ * if what is locked would have to follow it. The state is a new one in any case, so that controls show it again.
+ */
 function pageSet(page, changes) {
-  const values = { ...page.state.value };
-  for (const [name, value] of Object.entries(changes).filter(([name]) => !values["v.lock"].includes(name))) {
-    const field = page.lab.fields.find((row) => row.name === name);
-    values[name] = fieldValue(field, value);
+  const old = page.state.value;
+  const wished = Object.fromEntries(Object.entries(changes).filter(([name]) => !old["v.lock"].includes(name)));
+  const values = { ...old };
+  for (const [name, value] of Object.entries(wished)) {
+    values[name] = fieldValue(fieldOf(page.lab, name), value, old[name]);
   }
-  page.state.value = settle(page.lab, values, changes);
+  const settled = settle(page.lab, values, wished);
+  const moved = old["v.lock"].filter((name) => !sameValue(page.lab, name, settled, old));
+  const next = moved.length ? { ...old } : settled;
+  const changed = page.lab.fields.some(({ name }) => !sameValue(page.lab, name, next, old));
+  if (moved.length) {
+    tell(say(words.page.held, { names: moved.map((name) => words.lab.fields[name]?.label ?? name).join(", ") }));
+  }
+  if (changed) {
+    page.notes.value = []; // of a link, which is not what is shown any more
+  }
+  page.state.value = next;
+  return changed;
 }
 
-/** The address follows the state, a little behind: browsers refuse hundreds of changes a second. */
+const fieldOf = (lab, name) => lab.fields.find((row) => row.name === name);
+
+const sameValue = (lab, name, a, b) => a[name] === b[name] || fieldText(fieldOf(lab, name), a[name]) === fieldText(fieldOf(lab, name), b[name]);
+
+/**
+ * The address follows the state, a little behind: browsers refuse hundreds of changes a second. It catches up when the
+ * reader leaves. Who only goes to another place of the page keeps the state.
+ */
 function watchAddress(page) {
   let waiting = 0;
   let first = true;
-  effect(() => {
-    const query = fieldsQuery(page.lab.fields, page.state.value);
+  let known = location.search;
+  const write = () => {
     clearTimeout(waiting);
-    if (first) {
-      first = false;
-      return;
-    }
-    waiting = setTimeout(() => history.replaceState(null, "", `?${query}`), 150);
+    waiting = 0;
+    history.replaceState(history.state, "", `?${fieldsQuery(page.lab.fields, page.state.peek())}${location.hash}`);
+    known = location.search;
+  };
+  effect(() => {
+    page.state.value;
+    clearTimeout(waiting);
+    waiting = first ? 0 : setTimeout(write, 150);
+    first = false;
   });
-  addEventListener("popstate", () => addressRead(page));
+  const leave = () => waiting && write();
+  addEventListener("pagehide", leave);
+  document.addEventListener("visibilitychange", leave);
+  addEventListener("popstate", () => {
+    if (location.search !== known) {
+      known = location.search;
+      addressRead(page);
+    }
+  });
 }
 
 // ---- Light and dark ----------------------------------------------------------------------------------------------

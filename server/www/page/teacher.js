@@ -1,6 +1,7 @@
 // "Make a link for your class": which controls a lecturer leaves to the class, hides or locks. It is part of the link,
 // as v.hide=base,layout and v.lock=d_model, and nothing else knows of it.
 
+import { effect } from "@preact/signals-core";
 import { html, render } from "lit-html";
 import { labelOf } from "./controls.js";
 import { copyText } from "./copy.js";
@@ -35,6 +36,12 @@ export function teacherMount(page, before) {
       <p><button type="button" @click=${(event) => copyText(link(), event.target, () => host.querySelector("code"))}>${words.page.copyLink}</button></p>`,
     host,
   );
-  host.addEventListener("toggle", show); // the link says what the page shows when it is opened
   show();
+  host.addEventListener("toggle", show);
+  effect(() => {
+    page.state.value; // the link says what the page shows
+    if (host.open) {
+      show();
+    }
+  });
 }

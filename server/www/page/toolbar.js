@@ -1,6 +1,8 @@
 // A row of buttons that is one stop of the Tab key: within it arrows lead on, and Tab leads out. A page full of figures
 // would have a hundred stops otherwise.
 
+import { plainKey } from "./keys.js";
+
 const buttonsOf = (bar) => [...bar.querySelectorAll("button")].filter((button) => !button.disabled);
 
 /** Tab reaches the button that had the focus last, or the first; to be called whenever buttons come or go. */
@@ -14,9 +16,8 @@ export function toolbarStop(bar, wanted = bar.querySelector('button[tabindex="0"
 
 const GO = { ArrowRight: (i, n) => (i + 1) % n, ArrowLeft: (i, n) => (i + n - 1) % n, Home: () => 0, End: (i, n) => n - 1 };
 
-/** Arrows alone, and Home and End: with Alt, Control or the like they are the browser's. */
 export function toolbarKey(event) {
-  const go = !event.altKey && !event.ctrlKey && !event.metaKey && GO[event.key];
+  const go = GO[plainKey(event)];
   const all = buttonsOf(event.currentTarget);
   if (go && all.includes(event.target)) {
     event.preventDefault();

@@ -37,7 +37,7 @@ export const words = {
 <tr><th scope="row">Shift and an arrow</th><td>ten further</td></tr>
 <tr><th scope="row">Page up, page down</th><td>ten rows or points further</td></tr>
 <tr><th scope="row">Home, End</th><td>to the first or the last</td></tr>
-<tr><th scope="row">Alt and an arrow</th><td>on a word that can be moved: moves it</td></tr>
+<tr><th scope="row">Shift and an arrow</th><td>on a word that can be moved: moves it</td></tr>
 <tr><th scope="row">Left, right</th><td>in the row of buttons beneath a figure: to the next of them</td></tr>
 </tbody>
 </table>
@@ -84,6 +84,9 @@ export const words = {
     changed: "{name} was {got}, which is not possible here: {used} is shown.",
     unknown: "{name} is not something this page knows: it was left out.",
     cell: "{row} {i}, {column} {j}: {value}",
+    locked: "locked by the link",
+    held: "Not changed: the link locks {names}.",
+    asNumber: "{name}, as a number",
     window: "Shown: {rows} of {allRows} rows and {columns} of {allColumns} columns, around the chosen cell.",
     point: "{x} {at}: {values}",
     heatmap: "heat map",
@@ -92,7 +95,7 @@ export const words = {
     yes: "holds",
     no: "fails",
     token: "{i} of {n}",
-    tokenKeys: "Drag one, or press it and then the place where it should go; with keys: Alt and an arrow.",
+    tokenKeys: "Drag one, or press it and then the place where it should go; with keys: Shift and an arrow.",
     place: "place",
   },
   // term: its name; forms: spellings that are linked in labs; emphasised: only where a text has them in <em>
