@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // What a lab says is so. labs/NAME.claims.js has a row for each sentence with a number or a comparison: the sentence as
-// it stands in the lab's words, the calls that show it, what is computed from their replies and what that must be.
+// it stands in the lab's words, the calls that show it, what is computed from their replies and what that must be. What
+// draws the figures takes no part, as it would be held against itself. Every number with a point or an exponent in a
+// lab's words is part of a claim, or of the file's `unclaimed`: [{ says, why }].
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { after, test } from "node:test";
-import { claimsFiles, daemonStart, labs, source, words } from "./_page.mjs";
+import { claimsFiles, daemonStart, labs, source, top, words } from "./_page.mjs";
 import { npyNumbers } from "./_reference.mjs";
 
 const { callFormat, callRequest, callTarget } = await source("page/service.js");
@@ -30,7 +34,14 @@ const plain = (text) =>
     .replace(/ (?=[.,;:?!)])/g, "")
     .trim();
 
-const texts = (value) => (typeof value === "string" ? [plain(value)] : Object.values(value).flatMap(texts));
+/** All texts below a value, but for the wrong ones of a question's options. */
+function texts(value) {
+  if (typeof value === "string") {
+    return [plain(value)];
+  }
+  const { options, ...rest } = value;
+  return Object.values(options && "answer" in value ? { ...rest, right: options[value.answer] } : value).flatMap(texts);
+}
 
 const OPERATORS = { ">": (a, b) => a > b, ">=": (a, b) => a >= b, "<": (a, b) => a < b, "<=": (a, b) => a <= b, "==": (a, b) => a === b };
 
@@ -53,11 +64,103 @@ async function check({ says, calls, value, is }, said) {
   assert.ok(holds(found, is), `"${sentence}": ${found} is not ${JSON.stringify(is)}`);
 }
 
-for (const { name } of labs) {
+// ---- Claims that cannot fail --------------------------------------------------------------------------------------
+
+const changed = (change) => (value) =>
+  Array.isArray(value) || ArrayBuffer.isView(value) ? Array.from(value, changed(change)) :
+  value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([name, v]) => [name, name === "shape" ? v : changed(change)(v)])) :
+  typeof value === "boolean" ? !value : typeof value === "number" ? change(value) : value;
+
+/** One row less of each tensor, one item less of each list. */
+const cut = (value) =>
+  value?.shape ? { shape: [value.shape[0] - 1, ...value.shape.slice(1)], data: value.data.slice(0, value.data.length - value.data.length / value.shape[0]) } :
+  Array.isArray(value) ? value.slice(1) :
+  value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([name, v]) => [name, cut(v)])) : value;
+
+/** Replies that nothing is true of but what is true of all: nothing, ones, other signs, and noise of three sizes. */
+const noise = (size) => {
+  let state = 1;
+  return changed(() => ((state = (state * 48271) % 2147483647) / 2147483647 - 0.5) * size);
+};
+const SPOILT = [changed(() => 0), changed(() => 1), changed((v) => -v), cut, noise(1e-3), noise(1), noise(1e9)];
+
+async function spoilt({ calls, value, is }, spoil) {
+  try {
+    return !holds(await value((await Promise.all(calls.map(reply))).map(spoil)), is);
+  } catch {
+    return false; // of another shape than it can read: that says nothing
+  }
+}
+
+async function canFail(claim) {
+  for (const spoil of SPOILT) {
+    if (await spoilt(claim, spoil)) {
+      return;
+    }
+  }
+  assert.fail(`"${plain(claim.says)}": holds whatever the replies are`);
+}
+
+// ---- Numbers without a claim --------------------------------------------------------------------------------------
+
+/** 0.5, 1e−9, and 10−9, which is a power once its tags are gone. */
+const NUMBERS = /(?<![\d.,])\d[\d,]*(?:\.\d+(?:e[+\u2212-]?\d+)?|e[+\u2212-]?\d+|(?<=\b10)\u2212\d+)/gu;
+
+/** Those of a text that are part of no sentence. */
+function unclaimed(text, sentences) {
+  const parts = sentences.flatMap((sentence) => [...text.matchAll(new RegExp(escaped(sentence), "gu"))].map(({ index }) => [index, index + sentence.length]));
+  return [...text.matchAll(NUMBERS)]
+    .filter(({ 0: number, index }) => !parts.some(([from, to]) => from <= index && index + number.length <= to))
+    .map(({ 0: number, index }) => `${number} in "${text.slice(Math.max(0, index - 60), index + 40)}"`);
+}
+
+const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+
+function numbersClaimed({ claims, unclaimed: left = [] }, said) {
+  for (const { says, why } of left) {
+    assert.ok(why?.length > 10, `"${says}": why is it no claim?`);
+    assert.ok(said.some((text) => text.includes(plain(says))), `stands nowhere in the lab's words: "${says}"`);
+  }
+  const sentences = [...claims, ...left].map(({ says }) => plain(says));
+  assert.deepEqual(said.flatMap((text) => unclaimed(text, sentences)), []);
+}
+
+// ---- The tests ----------------------------------------------------------------------------------------------------
+
+/** Of a lab's own module claims have the calls; what draws is out of their reach. */
+const OWN = /import\s*\{([^}]*)\}\s*from\s*"\.\/([a-z]+)\.js"/g;
+
+function drawingApart({ name, figures }) {
+  const text = readFileSync(join(top, "server", "www", "labs", `${name}.claims.js`), "utf8");
+  const taken = [...text.matchAll(OWN)].filter(([, , file]) => file === name).flatMap(([, names]) => names.split(",").map((one) => one.trim()));
+  assert.deepEqual(taken.filter((one) => one !== "lab"), [], "what draws is held against itself");
+  for (const figure of Object.values(figures)) {
+    for (const part of ["data", "facts"]) {
+      if (figure[part]) {
+        figure[part] = () => assert.fail(`a claim of ${name} calls ${part}() of a figure: it has to compute by itself`);
+      }
+    }
+  }
+}
+
+const APART = ["attention", "order", "naive", "waves"]; // claims of the others still call what draws
+
+for (const lab of labs) {
+  const { name } = lab;
   const file = claimsFiles[name];
+  const said = texts(words.labs[name]);
   test(`${name}: has claims`, () => assert.ok(file.claims?.length > 0, `labs/${name}.claims.js has none`));
+  if (APART.includes(name)) {
+    test(`${name}: claims have nothing of what draws`, () => drawingApart(lab));
+    test(`${name}: numbers are claims`, () => numbersClaimed(file, said));
+  }
   for (const [i, claim] of (file.claims ?? []).entries()) {
-    test(`${name}: claim ${i + 1}: ${claim.says?.slice(0, 80)}`, () => check(claim, texts(words.labs[name])));
+    test(`${name}: claim ${i + 1}: ${claim.says?.slice(0, 80)}`, async () => {
+      await check(claim, said);
+      if (APART.includes(name)) {
+        await canFail(claim);
+      }
+    });
   }
 }
 
@@ -74,5 +177,25 @@ test("claims that are false, or stand nowhere, are found", async () => {
   ];
   for (const change of wrong) {
     await assert.rejects(check({ ...claim, ...change }, said), JSON.stringify(change));
+  }
+});
+
+test("claims that cannot fail are found", async () => {
+  const calls = [{ op: "encode", query: { type: "sinusoidal", d_model: 4, positions: "0:2" } }];
+  await canFail({ says: "a", calls, value: ([{ data }]) => data[0], is: ["==", 0] });
+  await canFail({ says: "a", calls, value: ([{ shape }]) => shape[0], is: ["==", 2] });
+  for (const value of [() => 1, ([{ data }]) => Number(Math.abs(data[0]) >= 0), ([{ data }]) => data[0] ** 2 * 0 + 1]) {
+    await assert.rejects(canFail({ says: "a", calls, value, is: ["==", 1] }));
+  }
+});
+
+test("numbers that no claim has are found", () => {
+  const said = texts({ a: "<p>One is 0.5 wide, and 10<sup>−9</sup> high; the other 1e−3.</p>", b: "$0.7$, 12 and 3,000" });
+  const claims = ["is 0.5 wide", "and 10<sup>−9</sup> high", "the other 1e−3"].map((says) => ({ says }));
+  numbersClaimed({ claims }, said);
+  for (let i = 0; i < claims.length; i++) {
+    const others = claims.filter((_, k) => k !== i);
+    assert.throws(() => numbersClaimed({ claims: others }, said));
+    numbersClaimed({ claims: others, unclaimed: [{ says: claims[i].says, why: "it is a test of this test" }] }, said);
   }
 });

@@ -35,6 +35,9 @@ const total = ([{ data }]) => data.reduce((sum, v) => sum + v, 0);
 const near = (value, within = 0.0005) => ({ near: value, within });
 const least = ([{ data }]) => Math.min(...data);
 
+/** How many times more weight a score gets that is 1 larger: that of cats beside that of mice. */
+const ofOneMore = ([{ data: s }, { data: w }]) => (w[0] / w[2]) ** (1 / (s[0] - s[2]));
+
 const rows = (says, call, ...checks) => checks.map(([value, is]) => ({ says, calls: [call].flat(), value, is }));
 
 const NINE = "“chase” takes 0.665 from “cats”, and “cats” takes 0.576 from “chase”";
@@ -49,6 +52,9 @@ export const claims = [
     [at(0), ["==", 2]], [at(1), ["==", 0]], [at(2), ["==", 1]]),
   ...rows("The weights: 0.665 for cats, 0.090 for chase, 0.245 for mice; their sum is 1.", weights,
     [at(0), near(0.665)], [at(1), near(0.09)], [at(2), near(0.245)], [total, near(1, 1e-14)]),
+  ...rows("Three columns, 0.665, 0.090 and 0.245 high.", weights, [at(0), near(0.665)], [at(1), near(0.09)], [at(2), near(0.245)]),
+  ...["e is the number 2.718…", "First $e$, which is 2.718…, is taken to the power of each score"].flatMap((says) =>
+    rows(says, [scores, weights], [ofOneMore, near(2.718)])),
   ...rows("“cats” gets 0.665, two thirds of the attention.", weights, [at(0), near(2 / 3, 0.01)]),
   ...rows("“chase” gets 0.090: little, but never nothing.", weights, [at(1), near(0.09)], [least, [">", 0]]),
   ...rows("The sum of the weights is 1.", weights, [total, near(1, 1e-14)]),

@@ -3,7 +3,6 @@
 import { pairColumns } from "./calls.js";
 import { count, distance, largest, minus, vector } from "./vectors.js";
 import { lab } from "./waves.js";
-import { words } from "../words/en.js";
 
 export const figures = [
   "dials", "steps", "matrix", "curves", "lengths", "binary", "smooth", "jumps", "interleaved", "halves",
@@ -54,9 +53,12 @@ const changes = (t, j) => count(t.shape[0] - 1).map((p) => Math.abs(row(t, p + 1
 const mean = (list) => list.reduce((sum, v) => sum + v, 0) / list.length;
 const falling = (list) => Number(list.every((v, i) => i === 0 || v < list[i - 1]));
 
-/** Of a figure as it is drawn at first. */
-const drawn = (name, get) => (replies) => get(lab.figures[name].data(replies, start, words.labs.waves.figures[name]));
-const stepAt = (i) => drawn("steps", ({ rows }) => rows[i][2].value);
+// Of pair 2, from how long it is: the divisor is what its turn takes more than one of 2 pi, so many radians a position.
+const divisor = ([{ wavelengths }]) => wavelengths[2] / (2 * Math.PI);
+const exponent = (replies) => Math.log(divisor(replies)) / Math.log(10000);
+const turns = ([{ wavelengths }]) => 10 / wavelengths[2];
+const angle = (replies) => 2 * Math.PI * turns(replies);
+const sent = (column) => ([, t]) => row(t, 10)[column];
 
 /** Positions between two upward passages through 0 of a row of values that are `every` positions apart. */
 function repeats(values, every) {
@@ -79,18 +81,20 @@ export const claims = [
   ...rows("Each has one hand of length 1", [encode()],
     [([t]) => largest(count(32).map((i) => Math.hypot(...row(t, 10).slice(2 * i, 2 * i + 2)) - 1)), ["<", 1e-15]]),
   ...rows("Position 10, pair 2 of 32: exponent 0.0625, divisor 1.78, angle 5.62, which is 0.895 of a turn; sine −0.613, "
-    + "cosine 0.790.", callsOf("steps"),
-    [stepAt(0), ["==", 0.0625]], [stepAt(1), { near: 1.78, within: 0.005 }], [stepAt(2), { near: 5.62, within: 0.005 }],
-    [stepAt(3), { near: 0.895, within: 0.0005 }], [stepAt(6), { near: -0.613, within: 0.0005 }],
-    [stepAt(7), { near: 0.79, within: 0.0005 }]),
-  ...rows("The last two are what the service sent for the same position and pair: the same numbers.", callsOf("steps"),
-    [drawn("steps", ({ rows }) => Math.abs(rows[4][2].value - rows[6][2].value)), ["<", 1e-7]],
-    [drawn("steps", ({ rows }) => Math.abs(rows[5][2].value - rows[7][2].value)), ["<", 1e-7]]),
+    + "cosine 0.790.", [lengths(), encode()],
+    [exponent, { near: 0.0625, within: 1e-12 }], [divisor, { near: 1.78, within: 0.005 }],
+    [angle, { near: 5.62, within: 0.005 }], [turns, { near: 0.895, within: 0.0005 }],
+    [sent(4), { near: -0.613, within: 0.0005 }], [sent(5), { near: 0.79, within: 0.0005 }]),
+  ...rows("The last two are what the service sent for the same position and pair: the same numbers.", [lengths(), encode()],
+    [(r) => Math.abs(Math.sin(angle(r)) - sent(4)(r)), ["<", 1e-13]],
+    [(r) => Math.abs(Math.cos(angle(r)) - sent(5)(r)), ["<", 1e-13]]),
   ...rows("all from −1 to 1", [encode({ d_model: 512, positions: "0:512" })], [([t]) => largest(t.data), ["<=", 1]]),
   ...rows("One wave at all positions: the cosine of pair 2", [encode()],
     [([t]) => largest(count(64).map((p) => row(t, p)[5] - Math.cos(p / 10000 ** (4 / 64)))), ["<", 1e-14]]),
   ...rows("a sine and a cosine that repeat after 11.2 positions", [lengths()],
     [([{ wavelengths }]) => wavelengths[2], { near: 11.2, within: 0.05 }]),
+  ...["{angle} / 6.28", "Angles are measured in radians, where 6.28, or $2\\pi$, is one full turn"].flatMap((says) =>
+    rows(says, [lengths()], [first, { near: 6.28, within: 0.005 }])),
   ...rows("Pair 0 turns by one radian at each position, about a sixth of a turn", [lengths()],
     [(r) => (2 * Math.PI) / first(r), { near: 1, within: 1e-12 }],
     [(r) => 1 / first(r), { near: 1 / 6, within: 0.01 }]),
