@@ -18,7 +18,7 @@ const HOSTILE = {
   choice: ["<script>", "__proto__", "constructor", "toString", "", "%00", "SINUSOIDAL"],
   flag: ["yes", "2", "", "__proto__", "%00"],
   numbers: ["", "1,2", "abc", `${"9,".repeat(400)}9`, "1e999,NaN,,", "%00"],
-  words: ["", ",,,,", `${"a,".repeat(400)}a`, "<img src=x onerror=alert(1)>", "%00,%00", "\u202e", "x".repeat(900)],
+  words: ["", ",,,,", `${"a,".repeat(400)}a`, "<img src=x onerror=alert(1)>", "%00,%00", "\u202e", "x".repeat(900), '"', '[a,"b', '"a,b"'],
 };
 
 const STRANGERS = [

@@ -13,6 +13,7 @@
 // numbers            a list of numbers in min..max by comma, as many as the default has
 // names              a list of choices by comma, which may be empty; what is no choice is left out
 // words              a list of texts, by comma, at most max of them, each of at most 24 characters, all of which are seen
+//                    and none a straight double quote; those, and brackets around the list, the service takes away
 
 const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
 
@@ -60,7 +61,8 @@ const readers = {
   },
   names: (text, field) => [...new Set(text.split(","))].filter((name) => field.choices.includes(name)),
   words: (text, field) => {
-    const words = text.replace(UNSEEN, "").split(",").map((word) => cutText(word.trim(), 24)).filter(Boolean).slice(0, field.max);
+    const list = text.replace(UNSEEN, "").replaceAll('"', "").trim().replace(/^\[(.*)\]$/u, "$1");
+    const words = list.split(",").map((word) => cutText(word.trim(), 24)).filter(Boolean).slice(0, field.max);
     return words.length >= field.min ? words : undefined;
   },
 };
