@@ -39,14 +39,14 @@ const lookers = (n, s) => count(n).slice(-s["goal.attend"]);
 /** Of w [n, n]: what each of them gives to the place that is wanted. */
 const massOf = ({ shape: [n], data }, s) => lookers(n, s).map((p) => data[p * n + p + s["goal.attend"]]);
 
-/** q_p . k_j of all places, with k the vectors and q = m k: [n][n], and nothing where it may not look. */
+/** q_p . k_j / sqrt(d) of all places, with k the vectors and q = m k: [n][n], and nothing where it may not look. */
 function scoresOf(m, vectors, s) {
   const [n, d] = vectors.shape;
   const keys = count(n).map((p) => vector(vectors, p, d));
   const rows = count(d).map((r) => vector(m, r, d));
   return keys.map((key, p) => {
     const query = rows.map((row) => dot(row, key));
-    return keys.map((other, j) => (s.causal && j > p ? -Infinity : dot(query, other)));
+    return keys.map((other, j) => (s.causal && j > p ? -Infinity : dot(query, other) / Math.sqrt(d)));
   });
 }
 
