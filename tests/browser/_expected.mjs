@@ -203,7 +203,8 @@ function cellAgrees(got, shown, cell, within, what) {
   }
   assert.equal(got.holds, cell.holds, `${what}: holds`);
   assert.ok(same(got.number, cell.number, 1e-12 * Math.abs(cell.number) + within), `${what}: ${got.number}, the reference's ${cell.number}`);
-  textAgrees(shown, [cell.holds ? `\u2713 ${all.page.yes}: ` : `\u2717 ${all.page.no}: `, cell.text], within, what);
+  const verdict = cell.holds ? `\u2713 ${all.page.yes}` : `\u2717 ${all.page.no}`;
+  textAgrees(shown, [verdict, ...(cell.text === "" ? [] : [": ", cell.text])], within, what);
 }
 
 // ---- Charts: pixels through ticks ---------------------------------------------------------------------------------
@@ -226,6 +227,9 @@ const tickValue = (text, given) => (Number.isNaN(tickNumber(text)) ? given ?? ti
 /** Where a value lies, in pixels: by the first and the last tick; what is outside an axis lies at its end. */
 function scaleOf(ticks, axis, what) {
   const values = ticks.map(({ text }, k) => tickValue(text, axis.ticks?.[k]));
+  if (axis.ticks?.length === 1) { // a single word
+    return (v) => (v === axis.ticks[0] ? ticks[0].at : NaN);
+  }
   assert.ok(values.length >= 2 && values.every(Number.isFinite), `${what}: two ticks at least that are numbers: ${values}`);
   const go = axis.log ? Math.log10 : (v) => v;
   const [low, high] = [go(values[0]), go(values.at(-1))];

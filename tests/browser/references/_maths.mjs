@@ -93,13 +93,13 @@ export const noise = (p, { d, seed = 0, std = 1 }) =>
   range(d).map((c) => std * normal([p >>> 0, p < 0 ? 0xffffffff : 0, c, 0], seed));
 
 /** The vector of a word: its bytes' FNV-1a, 64 bits, is what is counted from. */
-export function wordVector(word, d) {
+export function wordVector(word, d, seed = 0) {
   let hash = 0xcbf29ce484222325n;
   for (const byte of new TextEncoder().encode(word)) {
     hash = ((hash ^ BigInt(byte)) * 0x100000001b3n) & 0xffffffffffffffffn;
   }
   const [low, high] = [Number(hash & 0xffffffffn), Number(hash >> 32n)];
-  return range(d).map((c) => normal([low, high, c, 1], 0));
+  return range(d).map((c) => normal([low, high, c, 1], seed));
 }
 
 // ---- A block ------------------------------------------------------------------------------------------------------
@@ -156,3 +156,68 @@ export const inputsOf = (tokens, type, d) => {
   const place = { none: () => range(d).map(() => 0), sinusoidal: (p) => wave(p, { d }), random: (p) => noise(p, { d }) }[type];
   return tokens.map((word, p) => add(wordVector(word, d), place(p)));
 };
+
+export const mean = (list) => total(list) / list.length;
+export const least = (list) => list.reduce((a, b) => Math.min(a, b), Infinity);
+export const most = (list) => list.reduce((a, b) => Math.max(a, b), -Infinity);
+
+/** By how many radians pair i of d columns turns from one place to the next. */
+export const speed = (i, d, base = 10000) => base ** ((-2 * i) / d);
+
+/** How far apart the vectors of two places are that are k apart: of each pair a chord, 2 sin of half its angle. */
+export const chord = (k, d, base) => norm(range(d / 2).map((i) => 2 * Math.sin((k * speed(i, d, base)) / 2)));
+
+// ---- Least squares ------------------------------------------------------------------------------------------------
+
+/** Unit vectors that span the same, each a sum of the columns up to its own, and these sums' numbers r (Gram, Schmidt;
+    each is made twice, as the first time leaves what was rounded). */
+function orthonormal(columns) {
+  const units = [];
+  const r = columns.map((column, j) => {
+    const sums = new Array(j).fill(0);
+    let v = column;
+    for (const _ of [1, 2]) {
+      units.forEach((unit, i) => {
+        const along = dot(unit, v);
+        sums[i] += along;
+        v = v.map((x, k) => x - along * unit[k]);
+      });
+    }
+    units.push(v.map((x) => x / norm(v)));
+    return [...sums, norm(v)];
+  });
+  return { units, r }; // column j = sum over i <= j of r[j][i] units[i]
+}
+
+const transposed = (rows) => rows[0].map((_, j) => rows.map((row) => row[j]));
+
+/** x with sum over j of x[j] r[j][i] = b[i] for all i: from the last one back. */
+function solvedBack(r, b) {
+  const x = [];
+  for (let i = b.length - 1; i >= 0; i--) {
+    x[i] = (b[i] - range(b.length - 1 - i, i + 1).reduce((sum, j) => sum + x[j] * r[j][i], 0)) / r[i][i];
+  }
+  return x;
+}
+
+/** y with sum over i of r[j][i] y[i] = b[j] for all j: from the first one on. */
+function solvedOn(r, b) {
+  const y = [];
+  r.forEach((row, j) => {
+    y[j] = (b[j] - dot(row.slice(0, j), y)) / row[j];
+  });
+  return y;
+}
+
+/** The table m whose m . from[p] miss to[p] by the least sum of squares; the smallest of them if there are several. */
+export function bestTable(from, to) {
+  if (from.length >= from[0].length) {
+    const { units, r } = orthonormal(transposed(from));
+    return transposed(to).map((b) => solvedBack(r, units.map((unit) => dot(unit, b))));
+  }
+  const { units, r } = orthonormal(from);
+  return transposed(to).map((b) => {
+    const y = solvedOn(r, b);
+    return from[0].map((_, c) => y.reduce((sum, v, i) => sum + v * units[i][c], 0));
+  });
+}
