@@ -32,13 +32,18 @@ const maths = (tex, displayMode) =>
 const equation = (tex, words) =>
   `<div class="equation" role="group" tabindex="0" aria-label="${escape(words.page.equation)}">${maths(tex, true)}</div>`;
 
-/** The picture of a figure for readers without scripts: that of its first call, with options of pictures it may name. */
+/**
+ * For readers without scripts: a figure's picture, which is that of its first call, with options of pictures it may name;
+ * else what is to be seen, in a sentence, and beneath it numbers of the same as a map, where the service can draw one.
+ */
 function still(figure, lab, text) {
-  if (!figure.still) {
-    return `<p class="small noscript">${escape(text.still ?? text.caption)}</p>`;
+  const image = (call, look, words) => `<img src="${escape(pictureOf(call, look))}" alt="${escape(words)}">`;
+  const s = defaults(lab);
+  if (figure.still) {
+    return image(figure.calls(s)[0], figure.still === true ? {} : figure.still, text.still ?? text.title);
   }
-  const address = pictureOf(figure.calls(defaults(lab))[0], figure.still === true ? {} : figure.still);
-  return `<img src="${escape(address)}" alt="${escape(text.still ?? text.title)}">`;
+  const sentence = (said) => `<p class="small noscript">${escape(said)}</p>`;
+  return `${sentence(text.still ?? text.caption)}${figure.map ? `${image(figure.map(s), {}, text.map)}${sentence(text.map)}` : ""}`;
 }
 
 const TAKEN = ["words", "main", "notes", "live", "theme"]; // ids that every page has
@@ -148,11 +153,18 @@ function labPage(language, words, files, lab) {
   return page(language, words, files, { title: text.title, body, name: lab.name, path: `labs/${lab.name}`, script: files[`labs/${lab.name}.js`], data });
 }
 
+/** How many figures readers without scripts see as pictures, as maps of numbers, and how many there are. */
+const pictures = () => {
+  const all = labs.flatMap((lab) => Object.values(lab.figures));
+  const n = (has) => String(all.filter((figure) => figure[has]).length);
+  return { pictures: n("still"), maps: n("map"), figures: String(all.length) };
+};
+
 /** [file, title, body] of each page that is no lab. */
 const around = (language, words) => [
   ["index", words.page.title, contents(language, words, prose)],
   ["glossary", words.page.glossary, glossary(words)],
-  ["help", words.page.help, help(words)],
+  ["help", words.page.help, help(words, pictures())],
 ];
 
 // ---- Files -------------------------------------------------------------------------------------------------------

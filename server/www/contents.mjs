@@ -60,10 +60,9 @@ function item(lab, language, words, prose) {
   const text = words.labs[lab.name];
   const path = labPath(language, lab.name);
   const links = parts(text.prose).map((title, k) => `<li><a href="${path}#part-${k + 1}">${prose(title, lab, words)}</a></li>`);
-  const [question] = Object.values(text.predict);
   return `<li>${cover(lab, words)}<div><h2><a href="${path}">${escape(text.title)}</a></h2>
 <p>${escape(text.lead)}</p>
-${question ? `<p class="asks"><span class="small">${escape(words.page.asks)}</span> ${escape(question.question)}</p>` : ""}
+<p class="asks"><span class="small">${escape(words.page.asks)}</span> ${escape(text.question)}</p>
 <details><summary>${escape(size(text, words))}</summary><ul>${links.join("")}</ul></details></div></li>`;
 }
 
@@ -109,4 +108,5 @@ export function termsLinked(text, language, words) {
 
 // ---- Help --------------------------------------------------------------------------------------------------------
 
-export const help = (words) => `<article class="help"><h1>${escape(words.page.help)}</h1>${words.page.helpText}</article>`;
+export const help = (words, counts) =>
+  `<article class="help"><h1>${escape(words.page.help)}</h1>${filled(words.page.helpText, counts)}</article>`;

@@ -8,7 +8,7 @@ import { cpSync, mkdtempSync, readFileSync, readdirSync, rmSync, symlinkSync, wr
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { after, test } from "node:test";
-import { labs, top } from "./_page.mjs";
+import { labs, top, words } from "./_page.mjs";
 
 const folder = mkdtempSync(join(tmpdir(), "posenc-build-"));
 after(() => rmSync(folder, { recursive: true }));
@@ -58,4 +58,21 @@ export const words = { ...en, page: { ...en.page, language: "Other", title: "ANO
     assert.deepEqual(astray, [], `xx/${path}: links that leave the language`);
     assert.ok(!one[path].includes("hreflang"), `${path}: a language to choose where there is one`);
   }
+});
+
+test("help says how many figures are pictures without scripts, and contents what each lab answers", () => {
+  const pages = build("still");
+  const figures = labs.flatMap(({ name }) =>
+    [...pages[`labs/${name}.html`].toString().matchAll(/<figure [^]*?<\/figure>/g)].map(([html]) => html));
+  const count = (has) => figures.filter((html) => has(/<img /.test(html), /<p class="small noscript">/.test(html))).length;
+  const [pictures, maps] = [count((image, words) => image && !words), count((image, words) => image && words)];
+  assert.ok(pictures > 0 && maps > 0 && pictures + maps < figures.length);
+  assert.equal(count((image, words) => !image && !words), 0, "neither a picture nor words");
+  const help = pages["help.html"].toString();
+  for (const said of [`Of the ${figures.length} figures ${pictures},`, `and ${maps} of them have`]) {
+    assert.ok(help.includes(said), said);
+  }
+  const contents = pages["index.html"].toString();
+  const missing = labs.map(({ name }) => words.labs[name]).filter(({ title, lead, question }) => ![title, lead, question].every((text) => contents.includes(text)));
+  assert.deepEqual(missing.map(({ title }) => title), []);
 });

@@ -18,6 +18,7 @@ const scores = attention({ return: "logits" });
 const weights = attention({ return: "weights" });
 const undivided = attention({ scale: 1, return: "weights" });
 const output = attention({ v: VALUES, return: "output" });
+const backwards = attention({ k: [...LABELS].reverse(), v: [...VALUES].reverse(), return: "output" });
 const all = attention({ q: ALL, return: "weights" });
 const changed = attention({ k: [[1, 0, 0, 0], ...LABELS.slice(1)], return: "weights" });
 const nothing = attention({ q: [[0, 0, 0, 0]], return: "weights" });
@@ -72,6 +73,9 @@ export const claims = [
   ...rows("each number in it lies between the smallest and the largest that was handed over", output,
     [([{ data }]) => Math.min(...data), [">", 0]], [at(0), ["<", 3]], [at(1), ["<", 3]]),
   ...rows("It comes out with 2.086, as it is cats who chase.", output, [at(0), near(2.086)]),
+  ...rows("In “mice chase cats” the same three words stand in another order, and “chase” gets the same 2.086.", [output, backwards],
+    [([a, b]) => Math.max(...[0, 1].map((j) => Math.abs(a.data[j] - b.data[j]))), ["<", 1e-15]],
+    [([, { data }]) => data[0], near(2.086)]),
   ...rows("The result for “chase”: danger 2.086, softness 2.065.", output, [at(0), near(2.086)], [at(1), near(2.065)]),
   ...rows("Three words have nine weights.", all, [([{ data }]) => data.length, ["==", 9]]),
   ...rows(NINE, all, [at(3), near(0.665)], [at(1), near(0.576)]),

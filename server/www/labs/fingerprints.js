@@ -156,6 +156,7 @@ export const lab = {
     },
     distances: {
       kind: "heatmap",
+      map: (s) => ({ op: "similarity", query: { ...prints(s).query, return: "gram", "png.domain": s.d_model / 2 } }),
       calls: (s) => [prints(s)],
       data: ([tensor], s) => ({
         rows: s.positions, columns: s.positions, domain: Math.sqrt(2 * s.d_model), values: distances(tensor),

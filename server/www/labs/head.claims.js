@@ -83,7 +83,7 @@ export const claims = [
   ...rows("As the page opens, it is 57.5", [asJson(head())], [([{ mass }]) => mass.gain, { near: 57.5, within: 0.05 }]),
   ...rows("empty but for its first column", [first()], [least(count(N), () => 0), [">", 0.99]]),
   ...rows("Each row is spread evenly over all that it sees, whatever the head", [none()], [uneven, ["==", 0]]),
-  ...rows("Switch the mask off above, and all rows are the same", [none({ causal: "0" })], [rowsApart, ["==", 0]]),
+  ...rows("Switch “causal” off above, and all rows are the same", [none({ causal: "0" })], [rowsApart, ["==", 0]]),
   ...rows("As much as to every other word it sees", [none()], [uneven, ["==", 0]]),
   ...rows("The service tried 100 heads with random tables", [asJson(none())],
     [([{ mass }]) => mass.tries, ["==", 100]]),

@@ -54,6 +54,12 @@ const soft = (s) =>
 /** Of those the sines, from 0 to 1. */
 const softDigits = kept((reply, d) => rows(reply).flatMap((row) => row.slice(0, d).map((sine) => 0.5 - sine / 2)));
 
+/** Products of all pairs of waves, at most d/2: |a - b|^2 = d - 2 a.b. */
+const alike = (s) => ({
+  op: "similarity",
+  query: { ...waves(s).query, return: "gram", "png.domain": s.d_model / 2 },
+});
+
 // ---- Drawings ----------------------------------------------------------------------------------------------------
 
 const WRITTEN = 16; // rows at most whose numbers are written out
@@ -206,7 +212,7 @@ export const lab = {
       probe: (p) => ({ "v.p": p }),
     },
     apart: apart((s) => naive(s, "binary")),
-    apart_waves: apart((s) => waves(s)),
+    apart_waves: { ...apart((s) => waves(s)), map: alike },
     scorecard: {
       kind: "grid",
       calls: properties,
@@ -229,6 +235,7 @@ export const lab = {
     },
     soft: {
       kind: "heatmap",
+      map: soft,
       calls: (s) => [soft(s)],
       data: ([tensor], s) => digitMatrix(softDigits(tensor, s.d_model), s),
       facts: digitFacts,

@@ -211,6 +211,7 @@ export const lab = {
   figures: {
     hands: {
       kind: "circles",
+      map: (s) => ({ op: "encode", query: { ...encoding(s), positions: "0:32" } }),
       calls: (s) => [encode(encoding(s), s), shift(s)],
       data: (replies, s, words) => ({
         circles: pairsShown(s).map((i) => handsOf(replies, s, i, words)),
@@ -280,6 +281,7 @@ export const lab = {
     products: {
       kind: "chart",
       calls: products,
+      map: (s) => ({ ...products(s)[0], query: { ...products(s)[0].query, "png.domain": WIDTHS[0] / 2 } }),
       data: (replies, s, words) => ({
         x: { title: words.axes.x, min: -FAR, max: FAR, ticks: [-60, -40, -20, 0, 20, 40, 60] },
         y: { title: words.axes.y, min: 0, max: 1 },

@@ -189,6 +189,7 @@ export const lab = {
     dials: {
       kind: "circles",
       calls: (s) => [matrixCall(s)],
+      map: (s) => encode(s, { positions: `${s["v.p"]}:${s["v.p"] + 1}` }),
       data: ([t], s, words) => ({
         circles: dialPairs(s).map((i) => dial(t, s, i, words)),
         x: { title: words.axes.x }, y: { title: words.axes.y },

@@ -10,13 +10,13 @@ export const words = {
   page: {
     language: "English",
     title: "Why order needs encoding",
-    about: "Lessons about positional encodings of Transformers: every number comes from the service that serves them.",
-    welcome: `<p>A Transformer reads all words of a text at once. This is how it comes to know which one stands where, in lessons that you can read, touch and check: every number on these pages was computed by the service that sent them, and the call is shown.</p>
-<p>You need no linear algebra beyond lists of numbers, multiplying and adding. Words that you may not know are in the <a href="/glossary">glossary</a>.</p>`,
+    about: "Lessons about positional encodings of Transformers: the numbers come from the service that sends them, and the calls are shown.",
+    welcome: `<p>A Transformer, the kind of program behind today's language models, reads all words of a text at once, and by itself does not see in which order they stand. These lessons show why that is so, and how numbers called positional encodings mend it.</p>
+<p>Begin with <a href="/labs/attention">Attention by hand</a>: each lab stands on those before it. You need no more than lists of numbers, multiplying and adding; words that you may not know are in the <a href="/glossary">glossary</a>. What is drawn was computed by the service that sent these pages, or is worked out from its numbers, and beneath every figure the call is shown.</p>`,
     lecturers: `<h2>For lecturers</h2>
 <p>Everything here works without the internet, from one program. Every picture is a link: set a figure up, press “Link” beneath it, and your class opens the same. At the end of each lab, “Make a link for your class” hides or locks what should not be touched. “Save” has a PNG of it for slides, “Show the call” tells how to compute it, and printing a lab gives a handout. Nothing is sent anywhere else.</p>`,
     size: "About {minutes} minutes: {figures} figures, {questions} questions",
-    asks: "You will be asked:",
+    asks: "Answers:",
     glossary: "Glossary",
     glossaryLead: "<p>The words that lessons on Transformers use without asking, each in a few sentences. In the labs the first use of each is underlined with dots and leads here.</p>",
     help: "Help",
@@ -51,7 +51,7 @@ export const words = {
 <h2>Links</h2>
 <p>The address of the page always says what it shows. Bookmark it, send it, or go back in your browser. What comes after the question mark is what the call has; names that begin with “v.” are only the page's own. A value that is not possible is changed to the nearest that is, and a line at the top says so.</p>
 <h2>Without scripts, on paper</h2>
-<p>Without scripts you have all texts, equations and answers, and pictures of the figures at the start. Printed, a lab is a handout: what is on the paper is what was on the screen.</p>`,
+<p>Without scripts you have all texts, equations and answers. Of the {figures} figures {pictures}, those that show numbers of the service as they came, are pictures, as they stand when the page opens. Each of the others is told in a sentence, and {maps} of them have beneath it a map of numbers that say the same. Tables, files and calls need scripts. Printed, a lab is a handout: what is on the paper is what was on the screen.</p>`,
     copyLink: "Copy link",
     link: "Link",
     save: "Save",
@@ -65,7 +65,7 @@ export const words = {
     after: "Next",
     skip: "To the text",
     theme: "Light or dark",
-    footer: 'Numbers by <a href="/v1">posenc</a>: exact, the same on every machine. <a href="/licences.txt">Licences</a> of what these pages are made with.',
+    footer: 'Numbers by <a href="/v1">posenc</a>, whose waves are right to the last digit. <a href="/licences.txt">Licences</a> of what these pages are made with.',
     equation: "Equation",
     predict: "What do you think",
     right: "Yes: {answer}.",
@@ -79,7 +79,7 @@ export const words = {
     copy: "Copy",
     copied: "Copied",
     copyKeys: "Selected: press Ctrl+C",
-    bytes: "{bytes} bytes came back; what is drawn is what is in them.",
+    bytes: "{bytes} bytes came back. What is drawn is in them, or is worked out from them on this page.",
     failed: "The service did not answer as wanted: {why}",
     changed: "{name} was {got}, which is not possible here: {used} is shown.",
     unknown: "{name} is not something this page knows: it was left out.",
@@ -100,19 +100,23 @@ export const words = {
   },
   // term: its name; forms: spellings that are linked in labs; emphasised: only where a text has them in <em>
   glossary: {
-    attention: { term: "Attention", forms: ["attention"], says: "The step in which each word looks at all words, gives each a weight, and takes the mean of their values by these weights." },
+    attention: { term: "Attention", forms: ["attention"], says: "The step in which each word looks at all words, gives each a weight, and adds up what they hand over, each times its weight. See <a href=\"#query\">query</a>, <a href=\"#key\">key</a> and <a href=\"#value\">value</a>." },
     block: { term: "Block", forms: ["block", "blocks"], emphasised: true, says: "Attention and what belongs to it, as one piece. See <a href=\"#layer\">layer</a>." },
     d_model: { term: "d_model, width", forms: ["d_model", "width"], says: "How many numbers the vector of a token has: 512 in the first Transformer, some thousands in large models. Lessons write d for it." },
     dot: { term: "Dot product", forms: ["dot product", "dot products"], says: "Of two lists of the same length: multiply first by first, second by second and so on, and add everything up. It is large where both are large in the same places." },
     embedding: { term: "Embedding", forms: ["embedding", "embeddings"], says: "The vector that a token begins with. A table has one row for each token that the model knows; the embedding is that row." },
     encoding: { term: "Positional encoding", forms: ["positional encoding", "positional encodings"], says: "Numbers that tell a model where a token stands. Most of these labs are about one kind: waves that are added to the embedding." },
-    head: { term: "Head", forms: ["head", "heads"], emphasised: true, says: "One attention of several that work side by side. Each has its own queries, keys and values, made from a part of the numbers." },
+    head: { term: "Head", forms: ["head", "heads"], emphasised: true, says: "One attention of several that work side by side. Each makes queries, keys and values of its own: from all numbers of a token, by tables of its own." },
     key: { term: "Key", forms: ["key", "keys"], emphasised: true, says: "A vector by which a token is found. The <a href=\"#query\">query</a> of the token that looks is compared with the keys of all tokens." },
-    layer: { term: "Layer", forms: ["layer", "layers"], says: "One floor of a model: attention, then some arithmetic on each token by itself. Models have dozens of layers; what comes out of one goes into the next." },
-    logits: { term: "Logits, scores", forms: ["logits", "logit"], says: "Numbers before <a href=\"#softmax\">softmax</a> has made weights of them. In attention: dot products of a query with all keys, divided by the square root of their length. They may be below zero, and have no sum that they must keep to." },
+    layer: { term: "Layer", forms: ["layer", "layers"], says: "One floor of a model: attention, then some arithmetic on each token by itself. Large models have dozens of layers; what comes out of one goes into the next." },
+    logits: { term: "Logits, scores", forms: ["logits", "logit"], says: "Numbers before <a href=\"#softmax\">softmax</a> has made weights of them. In attention: dot products of a query with all keys, divided by the square root of how many numbers a key has. They may be below zero, and have no sum that they must keep to." },
+    matrix: { term: "Matrix", forms: ["matrix", "matrices"], says: "A table of numbers in rows and columns. To take a vector through a matrix: multiply it number by number with each row, and add up. Each row so gives one number of the new vector." },
     mask: { term: "Mask, causal", forms: ["causal", "mask"], says: "What a token may not look at. A causal mask hides all that comes later." },
     pair: { term: "Pair", forms: ["pair", "pairs"], emphasised: true, says: "A sine and a cosine of the same wave: two columns of the encoding. The letter i counts pairs." },
+    place: { term: "Position, place", forms: ["position", "positions", "place", "places"], emphasised: true, says: "Where a token stands in its text, counted from 0. The two words mean the same." },
+    precision: { term: "float64, float32, float16, bfloat16", forms: ["float64", "float32", "float16", "bfloat16"], says: "How computers keep numbers: with about 16 decimal digits, with 7, with 3, and with 2 or 3. Fewer digits take less room, and round more." },
     query: { term: "Query", forms: ["query", "queries"], emphasised: true, says: "A vector with which a token looks: what it wants to know. It is compared with <a href=\"#key\">keys</a>." },
+    size: { term: "Size, length", forms: ["size", "length"], emphasised: true, says: "Of a vector: the square root of the sum of its squared numbers. Papers also say norm. (How many numbers a vector has is its <a href=\"#d_model\">width</a>.)" },
     softmax: { term: "Softmax", forms: ["softmax"], says: "Makes weights of any numbers: e, which is 2.718\u2026, is raised to the power of each, then all are divided by their sum. The results are above zero, their sum is 1, and the largest number gets the largest weight." },
     token: { term: "Token", forms: ["token", "tokens"], says: "What a model takes as one piece of text: a word, or a part of one. These lessons use whole words." },
     transformer: { term: "Transformer", forms: ["Transformer", "Transformers"], says: "The kind of network behind today's language models (2017). It reads all tokens at once and lets them look at each other by <a href=\"#attention\">attention</a>." },
@@ -125,6 +129,7 @@ export const words = {
       short: "Attention by hand",
       title: "Attention by hand",
       lead: "How a word looks at other words and takes from them: four steps that you can do on paper.",
+      question: "What does a word learn from the words around it, and how?",
       fields: {
         "v.words": { label: "Three words of your own" },
         "v.i": { label: "Word that asks (0, 1 or 2)" },
@@ -261,12 +266,13 @@ $$\\operatorname{softmax}\\!\\left(\\frac{Q K^{\\mathsf T}}{\\sqrt{d}}\\right) V
 [[predict nothing]]
 <h2>What was not there</h2>
 <p>In a model, the three lists of a word are made from the word's own list by multiplying it with tables, which are learned. A model does all this many times beside and after each other. We left that out, as it does not change the four steps.</p>
-<p>But look back over the steps for something else. Which of them used the <em>place</em> of a word, first, second or third? None did. What comes of that is the next lab.</p>`,
+<p>But look back over the steps for something else. Which of them used the <em>place</em> of a word, first, second or third? None did. In “mice chase cats” the same three words stand in another order, and “chase” gets the same 2.086. What comes of that is the next lab.</p>`,
     },
     order: {
       short: "Order is lost",
       title: "Order is lost",
       lead: "The dog bites the man, or the man bites the dog: attention alone cannot tell which.",
+      question: "Both sentences have the same words. Why can attention not see the difference?",
       fields: {
         type: { label: "Places are told by", choices: { none: "nothing", sinusoidal: "waves (sinusoidal)", random: "random vectors" } },
         tokens: { label: "Words of sentence A" },
@@ -425,6 +431,7 @@ $$s(x_{\\class{sym-i}{i}} + p_{\\class{sym-i}{i}}, \\; x_{\\class{sym-j}{j}} + p
       short: "Naive attempts",
       title: "Naive attempts",
       lead: "Counting, dividing by the length, binary digits: three good ideas for numbering words, and where each one breaks.",
+      question: "Why not simply count the words?",
       fields: {
         type: { label: "Kind" },
         form: { label: "Idea", choices: { integer: "count: p", normalized: "share of the text: p/N", binary: "binary digits of p" } },
@@ -482,6 +489,7 @@ $$s(x_{\\class{sym-i}{i}} + p_{\\class{sym-i}{i}}, \\; x_{\\class{sym-j}{j}} + p
           caption: "On the same scale. Each diagonal has one colour: pairs that are equally far apart are equally distant.",
           text: "The two chosen positions are {k} apart, at a distance of {at}. All pairs that are {k} apart: from {least} to {most}.",
           still: "Stripes along the diagonals: each has one colour.",
+          map: "The dot products of the same positions as a map: the darker, the nearer. Its stripes are those of the distances.",
         },
         scorecard: {
           title: "The scorecard",
@@ -513,6 +521,7 @@ $$s(x_{\\class{sym-i}{i}} + p_{\\class{sym-i}{i}}, \\; x_{\\class{sym-j}{j}} + p
           caption: "Each column is now a wave of the same beat. Below one half where the digit is 0, above it where the digit is 1, and in between it slides. Drawn is one half minus half a sine.",
           text: "The wave of the digit worth {c} comes back after {length} positions, too. At position {p} it is {value}.",
           still: "The same columns, but the slow ones now go from 0 to 1 and back by degrees.",
+          map: "The waves themselves as a map, in the same order: sines in the left half, cosines in the right. What is blue here is above one half in the figure.",
         },
       },
       predict: {
@@ -584,6 +593,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
       short: "Waves",
       title: "Waves",
       lead: "Sines and cosines of many lengths give every position a pattern of its own.",
+      question: "In the picture that everybody shows, what is a row, what is a column, and what is i?",
       fields: {
         type: { label: "Encoding" },
         d_model: { label: "Width d" },
@@ -604,6 +614,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
           caption: "Each dial is one pair of numbers of the same position. The dotted hand is where it stood one position earlier: the hand of pair 0 has jumped, those of high pairs have hardly moved.",
           text: "All hands are those of position {p}. The end of a hand is as far to the right as its cosine says, and as high as its sine says.",
           still: "Dials with one hand each: at position 10 the hand of pair 0 has gone around once and more, that of the last pair still points to the right.",
+          map: "The 64 numbers of position 10 as a map, in one row: of each two, the first is how high a hand ends, the second how far to the right. Orange is above zero, blue below.",
         },
         steps: {
           title: "The formula, from the inside out",
@@ -710,8 +721,8 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) = \\frac{\\class{sym-p}{p}}{\\class{sym-n}{N}}
       },
       predict: {
         column: {
-          question: "The vectors of all positions are written under each other. What is column 5?",
-          options: ["The word in place 5", "One wave at all positions: the cosine of pair 2", "The fifth number of position 0 only"],
+          question: "The vectors of all positions are written under each other: sine, cosine, sine, cosine and so on. Columns are counted from 0. What is column 5?",
+          options: ["The word in place 5", "One wave at all positions: the cosine of pair 2", "A number of position 0 only"],
           answer: 1,
           why: "Position 5 is a row. Going down a column, the position changes and the wave stays the same.",
         },
@@ -775,6 +786,7 @@ $$\\text{longest} = 2\\pi \\cdot \\class{sym-base}{10000}^{(\\class{sym-d}{d}-2)
       short: "The sum",
       title: "The sum",
       lead: "The vector of a place is added to the word. Why that does not spoil the word.",
+      question: "Word and place become one sum. How can the word still be found in it?",
       fields: {
         type: { label: "Places are told by", choices: { sinusoidal: "waves (sinusoidal)" } },
         tokens: { label: "Words" },
@@ -897,7 +909,7 @@ $$= \\sqrt{1 + \\dots + 1} = \\sqrt{\\class{sym-d}{d}/2}$$
 <p>How many are found depends on <em>d</em>. With 4 numbers, 17 of 64; with 8, 43; from 32 on, all 64. If the words are not multiplied by √d, more numbers do not help: with 256 there are 12.</p>
 <h2>Why: there is room</h2>
 [[predict wide]]
-<p>On a sheet of paper, two arrows seldom stand at right angles. Lists of 256 numbers nearly always do, or almost. The figure compares each of 64 words with each of 64 places.</p>
+<p>On a sheet of paper, two arrows seldom stand at right angles. Lists of 256 random numbers nearly always do, or almost. The figure compares each of 64 words with each of 64 places.</p>
 [[figure angles]]
 <p>With 256 numbers, the mean size of the cosine is 0.05: word and place have next to nothing in common. So it is almost as if each had numbers of its own. A question that fits the word hardly notices the place, and the other way round. And questions are what the next layers ask.</p>
 <p>One could put the two lists one behind the other instead. Nothing would be mixed at all. But every list would be longer, and every table larger. With room enough, the sum does it at next to no cost.</p>
@@ -909,6 +921,7 @@ $$= \\sqrt{1 + \\dots + 1} = \\sqrt{\\class{sym-d}{d}/2}$$
       short: "Fingerprints",
       title: "Fingerprints",
       lead: "No two positions have the same vector. How near do they come, and what happens when computers round?",
+      question: "Can one place be taken for another?",
       fields: {
         type: { label: "Encoding" },
         d_model: { label: "Columns d" },
@@ -945,6 +958,7 @@ $$= \\sqrt{1 + \\dots + 1} = \\sqrt{\\class{sym-d}{d}/2}$$
           caption: "One cell for each two positions: the fainter, the nearer. Only the diagonal, where a position meets itself, is empty.",
           text: "Positions {p} and {q} are {at} apart. The nearest two of all are {a} and {b}, at {least}.",
           still: "An empty diagonal, and stripes beside it that never become as pale.",
+          map: "The dot products of the same positions as a map. All vectors are equally large, so the darker orange, the nearer: darkest on the diagonal.",
         },
         hunt: {
           title: "Who is the double of position 0?",
@@ -1034,6 +1048,7 @@ $$|\\mathrm{PE}(\\class{sym-p}{p})|^2 = (\\sin^2 + \\cos^2) + \\dots = \\frac{\\
       short: "Rotation",
       title: "Rotation",
       lead: "Three words back is one and the same turn, wherever you stand.",
+      question: "Why waves, when random numbers tell places apart as well?",
       fields: {
         type: { label: "Encoding", choices: { sinusoidal: "waves (sinusoidal)" } },
         d_model: { label: "Numbers per place (d)" },
@@ -1055,6 +1070,7 @@ $$|\\mathrm{PE}(\\class{sym-p}{p})|^2 = (\\sin^2 + \\cos^2) + \\dots = \\frac{\\
           caption: "Take the end of a hand and turn it: the round end moves $p$, the square one $k$. Or press the arrow keys: left and right for $p$, up and down for $k$. The ring is computed from the hand of $p$ and from $k$ alone. It always meets the square.",
           text: "Place {p} and place {to}. Rings and squares are at most {miss} apart.",
           still: "Eight circles, each with a hand for place 4 and one for place 7. In the first the angle between them is nearly half a turn, in the last one too small to be seen.",
+          map: "The ends of all hands at places 0 to 31 as a map: a row for each place, two columns for each hand, sine and cosine.",
         },
         proof: {
           title: "Why the step does not know the place",
@@ -1094,6 +1110,7 @@ $$|\\mathrm{PE}(\\class{sym-p}{p})|^2 = (\\sin^2 + \\cos^2) + \\dots = \\frac{\\
           caption: "The two vectors are multiplied number by number and added up, and divided by what a vector has with itself: half of $d$. The left half mirrors the right one.",
           text: "The first rise is at k = {rise16} for d = 16, at {rise64} for 64, at {rise128} for 128 and at {rise512} for 512.",
           still: "Four curves, highest at k = 0 and the same on both sides. They fall, but not all the way: each has bumps.",
+          map: "The curve for 16 numbers as a map, in one row from k = −63 to 63: darkest in the middle, with bumps on both sides.",
         },
       },
       predict: {
@@ -1156,7 +1173,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) \\cdot \\mathrm{PE}(\\class{sym-p}{p}+\\class{
 <p>Two things to see. The curve is the same on both sides, so the product alone cannot tell before from after. A turn can: $M_{3}$ and $M_{-3}$ are not the same. And the curve falls, but it also rises here and there: first at $k = 4$ for 16 numbers, at 6 for 64, at 12 for 128, and only at 44 for 512.</p>
 <h2>Why it matters</h2>
 <p>A Transformer learns tables of numbers: to multiply with a table and add is most of what it does. One table can say “three words back”, and it then works at every place of every text. It need not be learned again for each. The next lab builds it.</p>
-<p>Newer models go one way further: RoPE adds nothing to the word, but turns the vectors that are compared by these same angles. Then the product of two words depends on their distance from the start.</p>
+<p>Newer models go one step further: RoPE (rotary position embedding) adds nothing to the word, but turns the vectors that are compared, queries and keys, by angles such as these. Then the product of two words depends on the words and on how far apart they stand, and on nothing else.</p>
 <h2>What is not shown</h2>
 <p>That one table exists does not say that training finds it. And the input of a model is word <em>plus</em> place, so a real head sees both at once.</p>`,
     },
@@ -1164,6 +1181,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) \\cdot \\mathrm{PE}(\\class{sym-p}{p}+\\class{
       short: "Build a head",
       title: "Build a head",
       lead: "A head that looks three words back, built from the rotation and not trained at all.",
+      question: "How does a model use its places to find the word three back?",
       fields: {
         type: { label: "Encoding", choices: { sinusoidal: "waves (sinusoidal)" } },
         d_model: { label: "Numbers per place (d)" },
@@ -1216,7 +1234,7 @@ $$\\mathrm{PE}(\\class{sym-p}{p}) \\cdot \\mathrm{PE}(\\class{sym-p}{p}+\\class{
         none: {
           title: "The same wish without an encoding",
           axes: { row: "place that looks", column: "place that is looked at" },
-          caption: "Each row is spread evenly over all that it sees, whatever the head. Switch the mask off above, and all rows are the same.",
+          caption: "Each row is spread evenly over all that it sees, whatever the head. Switch “causal” off above, and all rows are the same.",
           text: "Place {p} sees {n} places and gives {each} to each of them. The largest difference among them is {apart}.",
           still: "A matrix of 24 rows and columns: each row is pale and even, and the paler the more places it sees.",
         },
