@@ -12,7 +12,7 @@ function marked(text, figure) {
     return text;
   }
   const names = [...symbols.keys()].map((name) => name.replaceAll(".", "\\."));
-  return text.split(new RegExp(`((?:${names.join("|")})=[^&'"\\s]*)`)).map((part, i) =>
+  return text.split(new RegExp(`((?:${names.join("|")})=[^&'"\\s)]*)`)).map((part, i) =>
     i % 2 ? html`<span class=${`sym-${symbols.get(part.split("=")[0])}`}>${part}</span>` : part,
   );
 }

@@ -109,7 +109,8 @@ const WAVES = {
 function wavesSource({ arithmetic, layout, order, denominator }, odd) {
   const { speeds, place } = oneOf(ARITHMETIC, arithmetic);
   return `def NAME(p, d, base=10000.0):
-    w = ${speeds(oneOf(OVER, denominator))}  # how far each pair turns at a step
+    # from each position to the next, pair i turns by w[i]
+    w = ${speeds(oneOf(OVER, denominator))}
     a = ${place}[:, None] * w  # angles [positions, pairs]
     return ${oneOf(LAYOUTS, layout)(oneOf(ORDERS, order))}${odd ? "[:, :d]" : ""}`;
 }
@@ -195,8 +196,8 @@ const TURNS = { sin_cos: "b.cos(), b.sin(), -b.sin(), b.cos()", cos_sin: "b.cos(
 function turn(draft, k, { d_model, base = 10000, order = "sin_cos" }) {
   const name = named(draft, "turn", `def NAME(k, d, base=10000.0):  # PE(p + k) = turn(k, d) @ PE(p)
     b = k * ${SPEEDS}
-    blocks = torch.stack([${oneOf(TURNS, order)}], dim=1).reshape(-1, 2, 2)
-    return torch.block_diag(*blocks)`);
+    blocks = torch.stack([${oneOf(TURNS, order)}], dim=1)
+    return torch.block_diag(*blocks.reshape(-1, 2, 2))`);
   return `${name}(${k}, ${wide(d_model, base)})`;
 }
 
@@ -232,10 +233,13 @@ const HEAD = {
 
 /** j: the place that each of the last queries wants. */
 const built = (draft, causal) => named(draft, "head", `def NAME(q, pe, j):
-    s = q @ pe.T / pe.shape[1] ** 0.5${causal ? "\n    s = s.masked_fill(torch.ones_like(s).triu(1) == 1, -math.inf)  # nobody looks ahead" : ""}
+    s = q @ pe.T / pe.shape[1] ** 0.5${causal ? `
+    # nobody looks ahead
+    s = s.masked_fill(torch.ones_like(s).triu(1) == 1, -math.inf)` : ""}
     i = torch.arange(len(s) - len(j), len(s))
     others = s[i].scatter(1, j[:, None], -math.inf).max(dim=1).values
-    gain = math.log(len(s) / 0.01) / (s[i, j] - others).min()  # all others get a hundredth together
+    # so large that all others together get a hundredth
+    gain = math.log(len(s) / 0.01) / (s[i, j] - others).min()
     return gain, torch.softmax(gain * s, dim=1)`);
 
 /** Equal tokens have equal scores in any head. */
