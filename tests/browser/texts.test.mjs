@@ -26,7 +26,7 @@ const { fieldsQuery, fieldsRead } = await source("page/fields.js");
 const AsyncFunction = (async () => {}).constructor;
 
 const has = (module) => spawnSync("/usr/bin/python3", ["-c", `import ${module}`]).status === 0;
-const [numpy, torch] = [has("numpy"), has("torch")];
+const [numpy, torch] = [has("numpy"), has("numpy, torch")];
 const daemon = await daemonStart();
 const origin = `http://127.0.0.1:${daemon.port}`;
 const folder = mkdtempSync(join(tmpdir(), "posenc-texts-"));
