@@ -143,7 +143,7 @@ function drawingApart({ name, figures }) {
   }
 }
 
-const APART = ["attention", "order", "naive", "waves"]; // claims of the others still call what draws
+const APART = ["attention", "order", "naive", "waves", "sum", "fingerprints", "rotation", "head"];
 
 for (const lab of labs) {
   const { name } = lab;

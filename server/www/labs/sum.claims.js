@@ -1,7 +1,7 @@
 // What lab 4 says in numbers and comparisons, with the calls that show it.
 
-import { foundCounts, lab, meanCosines, WIDTHS, WORDS } from "./sum.js";
-import { add, distance, minus, size, vector } from "./vectors.js";
+import { lab } from "./sum.js";
+import { add, distance, minus, size, times, vector } from "./vectors.js";
 
 export const figures = ["enters", "content", "positions", "sum", "lengths", "left", "found", "angles"];
 
@@ -13,15 +13,22 @@ const D = start.width;
 const N = start.tokens.length;
 
 const callsOf = (name, s = start) => lab.figures[name].calls(s);
-const drawn = (name, replies, s = start) => lab.figures[name].data(replies, s, { axes: {}, boxes: {} });
 
 const sum = callsOf("sum"); // the sum, words alone, places
 const lengths = callsOf("lengths"); // words alone, places, the sum
-const over = callsOf("found");
+const over = callsOf("found"); // for each of WIDTHS the words of a dictionary, and as many places
+const WIDTHS = over.filter(({ op }) => op === "block").map(({ query }) => query.width);
+const left = callsOf("left"); // the sum, the words of the dictionary
+const own = (token) => left[1].query.tokens.indexOf(token);
 
 const placesAt = (width) => ({
   op: "encode", query: { type: "sinusoidal", d_model: width, positions: "0:64", dtype: "float64" },
 });
+
+/** Many normal numbers, 64 at a time a random direction. */
+const normals = {
+  op: "encode", query: { type: "random", d_model: 64, positions: "0:8192", dtype: "float64" },
+};
 
 const seeds = [0, 1, 2, 3, 4].map((token_seed) => callsOf("found", { ...start, token_seed }));
 
@@ -38,24 +45,66 @@ const gap = ([both, word, place]) =>
 /** Distance of rows 0 and 3, the two "the". */
 const twins = (reply) => distance(vector(reply, 0, D), vector(reply, 3, D));
 
-const lengthOf = (line, pick) => (replies) => pick(drawn("lengths", replies).lines[line].y);
+const sizes = (reply) => rowsOf(reply, N, D).map(size);
 const least = (list) => Math.min(...list);
 
 /** How far the lengths of 64 places are from the root of d/2. */
 const lengthGap = (width) => ([reply]) =>
   most(rowsOf(reply, 64, width).map((row) => size(row) - Math.sqrt(width / 2)));
 
-const foundAt = (name, width) => (replies) => foundCounts(replies)[name][WIDTHS.indexOf(width)];
-const foundMost = (name) => (replies) => Math.max(...foundCounts(replies)[name]);
-const foundLeast = (from) => (replies) => least(foundCounts(replies).root.slice(WIDTHS.indexOf(from)));
+const cosine = (a, b) => a.reduce((total, v, i) => total + v * b[i], 0) / (size(a) * size(b));
 
-const cosineAt = (width) => (replies) => meanCosines(replies)[WIDTHS.indexOf(width)];
-const falls = (replies) => Math.max(...meanCosines(replies).map((v, k, all) => (k ? v - all[k - 1] : -1)));
+/** Which of a list of words has the largest cosine with a vector. */
+function nearest(x, words) {
+  const cosines = words.map((word) => cosine(x, word));
+  return cosines.indexOf(Math.max(...cosines));
+}
 
-const dictionaryLengths = (replies) =>
-  mean(rowsOf(replies[2 * WIDTHS.indexOf(D)], WORDS.length, D).map(size));
+/** The words and places of replies at a width. */
+const pairAt = (replies, width) => {
+  const k = WIDTHS.indexOf(width);
+  return [replies[2 * k], replies[2 * k + 1]].map((reply) => rowsOf(reply, reply.shape.at(-2), width));
+};
 
-const stillNearest = (replies) => drawn("left", replies).rows.filter((row) => row[4].holds).length;
+/** How many words times a factor, each plus its place, are nearest to themselves. */
+function foundAt(replies, width, factor) {
+  const [words, places] = pairAt(replies, width);
+  return words.filter((word, p) => nearest(add(times(word, factor), places[p]), words) === p).length;
+}
+
+/** The fewest that are found from a width on. */
+const foundFrom = (from) => (replies) =>
+  least(WIDTHS.filter((width) => width >= from).map((width) => foundAt(replies, width, 1)));
+
+/** With how many of the widths all are found. */
+const widthsOfAll = (replies) => WIDTHS.filter((width) => foundAt(replies, width, 1) === 64).length;
+
+const root = (width) => (replies) => foundAt(replies, width, 1);
+const asTable = (width) => (replies) => foundAt(replies, width, Number((width ** -0.5).toPrecision(4)));
+
+/** The mean size of the cosines of all words with all places. */
+function meanCosine(replies, width) {
+  const [words, places] = pairAt(replies, width);
+  return mean(words.flatMap((word) => places.map((place) => Math.abs(cosine(word, place)))));
+}
+
+const cosineAt = (width) => (replies) => meanCosine(replies, width);
+
+/** The largest of the changes from each width to the next. */
+const rises = (replies) => {
+  const means = WIDTHS.map((width) => meanCosine(replies, width));
+  return Math.max(...means.slice(1).map((v, k) => v - means[k]));
+};
+
+/** How much random directions have in common with the first axis, on average, times the root of how many numbers. */
+const meanTilt = (data) =>
+  8 * mean(rowsOf({ data }, 8192, 64).map((row) => Math.abs(row[0]) / size(row)));
+
+const dictionaryLength = (replies) => mean(pairAt(replies, D)[0].map(size));
+
+/** Words of the sentence that are found again, with their places added. */
+const stillNearest = ([both, words]) =>
+  rowsOf(both, N, D).filter((x, p) => nearest(x, rowsOf(words, words.shape.at(-2), D)) === own(start.tokens[p])).length;
 
 // ---- Claims ------------------------------------------------------------------------------------------------------
 
@@ -71,28 +120,31 @@ export const claims = [
   ...[4, 32, 256].flatMap((width) =>
     rows("every place is equally long: √(d/2)", [placesAt(width)], [lengthGap(width), ["<", 1e-13]])),
   ...rows("With 32 numbers that is √16 = 4, for each place.", lengths,
-    [lengthOf(1, least), near(4, 1e-14)], [lengthOf(1, most), near(4, 1e-14)]),
-  ...rows("The five words are 4.2 to 6.3 long, all places 4.", lengths,
-    [lengthOf(0, least), near(4.25, 0.05)], [lengthOf(0, most), near(6.28, 0.05)], [lengthOf(1, most), near(4, 1e-14)]),
+    [([, place]) => least(sizes(place)), near(4, 1e-14)], [([, place]) => most(sizes(place)), near(4, 1e-14)]),
+  ...rows("The five words are 4.3 to 6.3 long, all places 4.", lengths,
+    [([word]) => least(sizes(word)), near(4.3, 0.05)], [([word]) => most(sizes(word)), near(6.3, 0.05)],
+    [([, place]) => most(sizes(place)), near(4, 1e-14)]),
   ...rows("so that each word is about 1 long", [callsOf("content", table)[0]],
     [([word]) => mean(rowsOf(word, N, D).map(size)), near(1, 0.15)]),
-  ...rows("words are then 5.6 long on the average of 64", over, [dictionaryLengths, near(5.6, 0.05)]),
-  ...rows("louder than their places", over, [dictionaryLengths, [">", 4]]),
-  ...rows("With 32 numbers all five are found.", callsOf("left"), [stillNearest, ["==", 5]]),
-  ...rows("All five words are nearest to themselves, among 64.", callsOf("left"),
-    [stillNearest, ["==", 5]], [([, words]) => words.shape[1], ["==", 64]]),
+  ...rows("words are then 5.6 long on the average of 64", over, [dictionaryLength, near(5.6, 0.05)]),
+  ...rows("louder than their places, but not by much", over,
+    [(replies) => dictionaryLength(replies) / mean(pairAt(replies, D)[1].map(size)), near(1.5, 0.4)]),
+  ...rows("With 32 numbers all five are found.", left, [stillNearest, ["==", 5]]),
+  ...rows("All five words are nearest to themselves, among 64.", left,
+    [stillNearest, ["==", 5]], [([, words]) => words.data.length / 2 / D, ["==", 64]]),
   ...rows("With 4 numbers, 17 of 64; with 8, 43; from 32 on, all 64.", over,
-    [foundAt("root", 4), ["==", 17]], [foundAt("root", 8), ["==", 43]], [foundLeast(32), ["==", 64]],
-    [foundAt("root", 16), ["<", 64]]),
-  ...rows("with 256 there are 12", over, [foundAt("table", 256), ["==", 12]]),
-  ...rows("Not multiplied: never more than 13.", over, [foundMost("table"), ["==", 13]]),
+    [root(4), ["==", 17]], [root(8), ["==", 43]], [foundFrom(32), ["==", 64]], [widthsOfAll, ["==", 4]]),
+  ...rows("with 256 there are 12", over, [asTable(256), ["==", 12]]),
+  ...rows("Not multiplied: never more than 13.", over,
+    [(replies) => Math.max(...WIDTHS.map((width) => asTable(width)(replies))), ["==", 13]]),
   ...rows("43 of 64 words with 8 numbers each, all 64 from 32 numbers on", over,
-    [foundAt("root", 8), ["==", 43]], [foundLeast(32), ["==", 64]]),
+    [root(8), ["==", 43]], [foundFrom(32), ["==", 64]]),
   ...seeds.flatMap((calls) =>
-    rows("Each sum is still nearest to its own word.", calls, [foundAt("root", 32), ["==", 64]])),
+    rows("Each sum is still nearest to its own word.", calls, [root(32), ["==", 64]])),
   ...rows("The mean falls from 0.43 with 4 numbers to 0.05 with 256.", over,
-    [cosineAt(4), near(0.43, 0.005)], [cosineAt(256), near(0.05, 0.0005)], [falls, ["<", 0]]),
+    [cosineAt(4), near(0.43, 0.005)], [cosineAt(256), near(0.05, 0.0005)], [rises, ["<", 0]]),
   ...rows("With 256 numbers, the mean size of the cosine is 0.05", over, [cosineAt(256), near(0.05, 0.0005)]),
-  ...seeds.flatMap((calls) => rows("It comes nearer to 0", calls, [falls, ["<", 0]])),
-  ...rows("and the mean of all 4096", over, [() => WORDS.length ** 2, ["==", 4096]]),
+  ...seeds.flatMap((calls) => rows("It comes nearer to 0", calls, [rises, ["<", 0]])),
+  ...rows("and the mean of all 4096", over, [([words, places]) => words.shape[1] * places.shape[0], ["==", 4096]]),
+  ...rows("0.8/√d, for random directions", [normals], [([{ data }]) => meanTilt(data), near(0.8, 0.005)]),
 ];

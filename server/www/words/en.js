@@ -840,7 +840,7 @@ $$\\text{longest} = 2\\pi \\cdot \\class{sym-base}{10000}^{(\\class{sym-d}{d}-2)
           word: "word", place: "place", sum: "sum",
           caption: "Each word’s own vector, the vector of its place, and their sum. All places are equally long.",
           text: "“{word}” is {ofWord} long, its place {ofPlace}, which is the root of d/2: {root}.",
-          still: "The five words are 4.2 to 6.3 long, all places 4.",
+          still: "The five words are 4.3 to 6.3 long, all places 4.",
         },
         left: {
           title: "Which word is the sum nearest to?",
