@@ -97,8 +97,7 @@ const rises = (replies) => {
 };
 
 /** How much random directions have in common with the first axis, on average, times the root of how many numbers. */
-const meanTilt = (data) =>
-  8 * mean(rowsOf({ data }, 8192, 64).map((row) => Math.abs(row[0]) / size(row)));
+const meanTilt = (data) => 8 * mean(rowsOf({ data }, 8192, 64).map((row) => Math.abs(row[0]) / size(row)));
 
 const dictionaryLength = (replies) => mean(pairAt(replies, D)[0].map(size));
 
