@@ -137,6 +137,9 @@ function listen(plate, figure) {
       turn(event, plate, figure);
     }
   });
+  // a finger on a hand does not scroll: browsers do not ask what is inside an SVG for its touch-action
+  const hold = (event) => figure.probe && event.target.dataset.hand && event.preventDefault();
+  plate.addEventListener("touchstart", hold, { passive: false });
 }
 
 // ---- The drawing -------------------------------------------------------------------------------------------------
