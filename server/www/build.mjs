@@ -33,17 +33,19 @@ const equation = (tex, words) =>
   `<div class="equation" role="group" tabindex="0" aria-label="${escape(words.page.equation)}">${maths(tex, true)}</div>`;
 
 /**
- * For readers without scripts: a figure's picture, which is that of its first call, with options of pictures it may name;
- * else what is to be seen, in a sentence, and beneath it numbers of the same as a map, where the service can draw one.
+ * What stands for a figure until it is drawn, and so for good without scripts: its picture, which is that of its first
+ * call, with options of pictures it may name; else what is to be seen, in a sentence, and beneath it numbers of the same
+ * as a map, where the service can draw one. Scripts would draw over pictures at once: nobody asks for these then.
  */
 function still(figure, lab, text) {
   const image = (call, look, words) => `<img src="${escape(pictureOf(call, look))}" alt="${escape(words)}">`;
+  const unscripted = (pieces) => `<noscript>${pieces}</noscript>`;
   const s = defaults(lab);
   if (figure.still) {
-    return image(figure.calls(s)[0], figure.still === true ? {} : figure.still, text.still ?? text.title);
+    return unscripted(image(figure.calls(s)[0], figure.still === true ? {} : figure.still, text.still ?? text.title));
   }
   const sentence = (said) => `<p class="small noscript">${escape(said)}</p>`;
-  return `${sentence(text.still ?? text.caption)}${figure.map ? `${image(figure.map(s), {}, text.map)}${sentence(text.map)}` : ""}`;
+  return `${sentence(text.still ?? text.caption)}${figure.map ? unscripted(`${image(figure.map(s), {}, text.map)}${sentence(text.map)}`) : ""}`;
 }
 
 const TAKEN = ["words", "main", "notes", "live", "theme"]; // ids that every page has
@@ -169,13 +171,20 @@ const around = (language, words) => [
 
 // ---- Files -------------------------------------------------------------------------------------------------------
 
-/** Where a lab begins: "lab:waves" is a file of three lines that need not exist. */
+/** What some labs share belongs to all, so that they have one part in common, and not one for each way of sharing. */
+const common = readdirSync(join(here, "labs"))
+  .filter((file) => !/\.claims\.js$|^index\.js$/.test(file) && !labs.some(({ name }) => file === `${name}.js`)).sort();
+
+/** Where a lab begins: "lab:waves" is a file of some lines that need not exist. */
 const entries = {
   name: "entries",
   setup(build) {
     build.onResolve({ filter: /^lab:/ }, ({ path }) => ({ path: path.slice(4), namespace: "lab" }));
     build.onLoad({ filter: /.*/, namespace: "lab" }, ({ path }) => ({
-      contents: `import { lab } from "./labs/${path}.js";\nimport { start } from "./page/start.js";\nstart(lab);\n`,
+      contents: [
+        ...common.map((file) => `import "./labs/${file}";`),
+        `import { lab } from "./labs/${path}.js";`, 'import { start } from "./page/start.js";', "start(lab);",
+      ].join("\n"),
       resolveDir: here,
     }));
   },

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { claimsFiles, figureNames, inFigure, labs, pageTest, siteOpen, source, words } from "./_page.mjs";
+import { claimsFiles, figureNames, inFigure, labs, pageTest, ready, siteOpen, source, words } from "./_page.mjs";
 import { npyNumbers } from "./_reference.mjs";
 
 const { callTexts } = await source("page/texts.js");
@@ -77,9 +77,41 @@ async function tableShown(page, name, csv) {
   await button(page, name, texts.table).click();
 }
 
-async function filesSaved(page, name) {
-  const npy = npyNumbers(await download(page, name, ".npy"));
+/** For what runs in a page: the numbers that a figure shows, and the reply's bytes where these are what it shows. */
+async function numbersDrawn({ spec, data, replies: [reply] }) {
+  const number = (cell) => [cell?.number, cell?.value, cell?.holds, cell].find((value) => value !== undefined);
+  const shown = {
+    heatmap: () => Array.from(data.values, Number),
+    chart: () => [...new Set(data.lines.flatMap(({ x }) => [...x]))].sort((a, b) => a - b).flatMap((at) =>
+      [at, ...data.lines.map(({ x, y }) => { const k = x.lastIndexOf(at); return k < 0 ? NaN : y[k]; })]),
+    circles: () => data.circles.flatMap(({ hands }) => hands.flatMap(({ x, y }) => [x, y])),
+    grid: () => data.rows.flatMap((row) => row.slice(1).map(number).map((v) => (["number", "boolean"].includes(typeof v) ? Number(v) : NaN))),
+    flow: () => Array.from(reply.data, Number),
+    tokens: () => Array.from(reply.data, Number),
+  };
+  const numbers = shown[spec.kind]();
+  const own = spec.still || ["flow", "tokens"].includes(spec.kind) || (reply.data && data.values === reply.data);
+  const url = new FileReader();
+  url.readAsDataURL(new Blob([own ? reply.bytes : ""]));
+  await new Promise((resolve) => { url.onload = resolve; });
+  return { numbers, bytes: own && url.result.split(",")[1] };
+}
+
+/** The file has the numbers that are drawn: the reply's own bytes, where it is drawn as it is; the button says which. */
+async function numbersSaved(page, name) {
+  const file = await download(page, name, ".npy");
+  const npy = npyNumbers(file);
   assert.ok(npy.data.length > 0, `${name}: no number in the npy file`);
+  const { numbers, bytes } = await inFigure(page, name, numbersDrawn);
+  assert.deepEqual(npy.data, numbers, `${name}: other numbers than are drawn`);
+  assert.ok(numbers.some(Number.isFinite), `${name}: no number among them`);
+  assert.ok(!bytes || file.equals(Buffer.from(bytes, "base64")), `${name}: other bytes than the service sent`);
+  assert.equal(await button(page, name, ".npy").getAttribute("title"), bytes ? texts.npyReply : texts.npyDrawn);
+  return npy;
+}
+
+async function filesSaved(page, name) {
+  const npy = await numbersSaved(page, name);
   const csv = csvCells((await download(page, name, "CSV")).toString());
   const { rows, columns, still } = await inFigure(page, name, ({ kind, data, spec }) => {
     const { head, rows } = kind.table(data);
@@ -143,3 +175,34 @@ for (const { name: lab } of labs) {
     pageTest(site, `${lab}, ${name}: files and table`, `/labs/${lab}`, {}, (page) => filesSaved(page, name));
   }
 }
+
+// ---- Words that are no friends of files ---------------------------------------------------------------------------
+
+const HOSTILE = ["=1+1", "+49", "-x", "@a", "it's"];
+const HARMLESS = ["'=1+1", "+49", "'-x", "'@a", "it's"];
+
+pageTest(site, "CSV: a text is no formula, and stays in its cell", "/labs/sum", {}, async (page) => {
+  await inFigure(page, "lengths", ({ page }, tokens) => page.set({ tokens }), HOSTILE);
+  await ready(page);
+  await inFigure(page, "lengths", ({ data }) => { data.lines[0].name = "one\r\"two\""; });
+  const text = (await download(page, "lengths", "CSV")).toString();
+  assert.ok(text.split("\n")[0].includes(',"one\r""two""",'), text.split("\n")[0]);
+  assert.deepEqual(csvCells(text).slice(1).map(([name]) => name), HARMLESS);
+});
+
+pageTest(site, "CSV: a number below zero is a number", "/labs/waves", {}, async (page) => {
+  const cells = csvCells((await download(page, "interleaved", "CSV")).toString()).slice(1).flatMap((row) => row.slice(1));
+  assert.ok(cells.some((cell) => cell.startsWith("-")), "this tries nothing");
+  assert.ok(cells.every((cell) => Number.isFinite(Number(cell))), cells.join());
+});
+
+pageTest(site, "a long word is not cut within a character", "/labs/sum", { width: 320 }, async (page) => {
+  const long = `a${"\u{1f600}".repeat(30)}`;
+  await inFigure(page, "lengths", ({ page }, tokens) => page.set({ tokens }), [long, `${long}b`, "\u{1f600}\u{1f600}\u{1f600}b"]);
+  await ready(page);
+  const texts = await page.locator("figure .stage").evaluateAll((all) => all.map((stage) => stage.textContent));
+  assert.ok(texts.some((text) => text.includes("\u2026")), "nothing was cut");
+  assert.deepEqual(texts.flatMap((text) => text.match(/[^]{0,3}(?:\p{Cs}|\ufffd)/gu) ?? []), [], "halves of characters");
+  const csv = (await download(page, "lengths", "CSV")).toString();
+  assert.ok(csv.includes("\u{1f600}") && !csv.includes("\ufffd"), csv.slice(0, 200));
+});

@@ -125,3 +125,42 @@ test("a page that is not there is a 404", async () => {
   assert.ok(page.faults.every((fault) => /404/.test(fault)), page.faults.join("\n"));
   await page.context().close();
 });
+
+// ---- On paper -----------------------------------------------------------------------------------------------------
+
+/** For what runs in a page: are all heat maps light where their number is 0, as their bars say, or are none? */
+const zerosAre = (light) =>
+  [...document.querySelectorAll("figure .colours")].every((canvas) => (pixelsOf(canvas)[4 * (canvas.width > 200 ? 128 : 0)] > 200) === light);
+
+/** All of them are, or none. */
+async function colours(page, light) {
+  await page.waitForFunction(zerosAre, light);
+  const { color } = await page.locator("figure .axis").first().evaluate((axis) => ({ color: getComputedStyle(axis).color }));
+  assert.equal(Number(color.match(/\d+/)[0]) < 128, light, `text is ${color}`);
+}
+
+for (const chosen of ["", "dark"]) {
+  const name = `printed from dark${chosen && ", as the reader chose it"}, pictures are light, and dark again afterwards`;
+  pageTest(site, name, "/labs/waves", { theme: chosen ? "light" : "dark" }, async (page) => {
+    if (chosen) {
+      await page.locator("#theme").click();
+    }
+    await colours(page, false);
+    await page.emulateMedia({ media: "print" });
+    await colours(page, true);
+    await page.emulateMedia({ media: "screen" });
+    await colours(page, false);
+    await page.evaluate(async () => { // a browser that prints waits for no frame and no timer
+      dispatchEvent(new Event("beforeprint"));
+      for (let i = 0; i < 20; i++) {
+        await null;
+      }
+      globalThis.printed = [...document.querySelectorAll("figure .colours")].map((canvas) => pixelsOf(canvas)[4 * (canvas.width > 200 ? 128 : 0)]);
+      dispatchEvent(new Event("afterprint"));
+    });
+    const printed = await page.evaluate(() => globalThis.printed);
+    assert.ok(printed.length > 3 && printed.every((v) => v > 200), printed.join());
+    await colours(page, false);
+    assert.equal(await page.evaluate(() => localStorage.getItem("theme") ?? ""), chosen, "what the reader chose");
+  });
+}

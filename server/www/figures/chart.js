@@ -11,6 +11,7 @@
 // not round numbers are; tick(x): a name shorter than xName's, for them. What lies outside an axis is drawn at its end.
 
 import { html, nothing, render, svg } from "lit-html";
+import { cutText } from "../page/fields.js";
 import { plainKey } from "../page/keys.js";
 import { pointWatch } from "../page/pointer.js";
 import { say, shown, words } from "../page/words.js";
@@ -106,7 +107,7 @@ const tickName = (data, v, room) => {
   const plain = data.x.log && !data.x.ticks ? powerName : roundName;
   const name = (data.x.tick ?? data.xName ?? plain)(v);
   const fits = Math.max(2, Math.floor(room / 6.5));
-  return name.length > fits && data.x.ticks ? `${name.slice(0, fits - 1)}\u2026` : name;
+  return name.length > fits && data.x.ticks ? `${cutText(name, fits - 1)}\u2026` : name;
 };
 
 /** Of a line the point next to x. */
@@ -195,14 +196,19 @@ function draw(stage, data, figure) {
   }
 }
 
-/** A row for each x that any line has. */
-function table(data) {
+/** A row for each x that any line has: x, and the lines' y there, or undefined. */
+function points(data) {
   const all = [...new Set(data.lines.flatMap((line) => Array.from(line.x)))].sort((a, b) => a - b);
   const columns = data.lines.map((line) => new Map(Array.from(line.x, (x, i) => [x, line.y[i]])));
-  return {
-    head: [data.x.title, ...data.lines.map((line) => line.name)],
-    rows: all.map((x) => [data.xName?.(x) ?? String(x), ...columns.map((column) => column.get(x) ?? "")]),
-  };
+  return all.map((x) => [x, ...columns.map((column) => column.get(x))]);
 }
 
-export const chart = { draw, table, said: atText, cell: shown };
+const table = (data) => ({
+  head: [data.x.title, ...data.lines.map((line) => line.name)],
+  rows: points(data).map(([x, ...y]) => [data.xName?.(x) ?? String(x), ...y.map((v) => v ?? "")]),
+});
+
+/** What a file of numbers holds: a row for each x, with x before the lines' y; NaN where a line has none. */
+const numbers = (data) => points(data).map((row) => row.map(Number));
+
+export const chart = { draw, table, numbers, said: atText, cell: shown };

@@ -168,6 +168,9 @@ const table = (data) => ({
   rows: data.circles.flatMap((circle) => circle.hands.map((h) => [`${circle.title}, ${h.name}`, h.x, h.y])),
 });
 
+/** What a file of numbers holds: the ends of all hands. */
+const numbers = (data) => data.circles.flatMap(({ hands }) => hands.map(({ x, y }) => [x, y]));
+
 const said = (data) => data.note ?? "";
 
-export const circles = { draw, table, said, cell: shown };
+export const circles = { draw, table, numbers, said, cell: shown };

@@ -6,6 +6,7 @@
 // name and text are, for the table.
 
 import { html, render, svg } from "lit-html";
+import { cutText } from "../page/fields.js";
 
 const HIGH = 48; // a box
 const DOWN = 84; // from one row to the next
@@ -20,7 +21,7 @@ const frame = (box, width, columns) => {
 
 const cut = (text, width) => {
   const fits = Math.floor((width - 12) / 6.5);
-  return text.length > fits ? `${text.slice(0, fits - 1)}\u2026` : text;
+  return text.length > fits ? `${cutText(text, fits - 1)}\u2026` : text;
 };
 
 const drawBox = (box, { x, y, width }) => svg`<g

@@ -63,9 +63,14 @@ const table = (data) => ({
   rows: data.rows.map((row) => row.map((value) => (value?.holds === undefined ? value?.value ?? value : text(value)))),
 });
 
-/** What a file of numbers holds. */
-const numbers = (data) =>
-  data.rows.map((row) => row.slice(1).map((value) => Number(value?.number ?? value?.value ?? value)));
+/** What a cell is in a file of numbers; words are NaN. */
+function number(cell) {
+  const value = cell?.number ?? cell?.value ?? cell?.holds ?? cell;
+  return typeof value === "number" || typeof value === "boolean" ? Number(value) : NaN;
+}
+
+/** What a file of numbers holds: all cells but the rows' names. */
+const numbers = (data) => data.rows.map((row) => row.slice(1).map(number));
 
 /** The chosen row, read from left to right. */
 const said = (data) => (data.at ? data.rows[data.at.row].map(text).filter(Boolean).join("; ") : "");

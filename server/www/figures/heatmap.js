@@ -223,6 +223,10 @@ const table = (data) => ({
   ]),
 });
 
+/** What a file of numbers holds: [rows, columns]. */
+const numbers = (data) =>
+  Array.from({ length: data.rows }, (_, i) => Array.from(data.values.slice(i * data.columns, (i + 1) * data.columns), Number));
+
 const said = (data) => (data.at ? cellText(data, data.at) : "");
 
-export const heatmap = { draw, table, said, cell: shown };
+export const heatmap = { draw, table, numbers, said, cell: shown };

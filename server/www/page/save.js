@@ -1,6 +1,7 @@
-// Files of what a figure shows: the reply's own bytes as npy, all numbers drawn as CSV, and the drawing as PNG.
+// Files of what a figure shows: its numbers as npy, its table as CSV, and the drawing as PNG.
 
-import { callTarget } from "./service.js";
+import { npyWritten } from "./npy.js";
+import { callTarget, PATIENCE } from "./service.js";
 
 function save(bytes, name, type) {
   const link = document.createElement("a");
@@ -12,39 +13,40 @@ function save(bytes, name, type) {
 
 const nameOf = (figure, ending) => `posenc-${figure.page.lab.name}-${figure.name}.${ending}`;
 
-/** The first call's tensor; where its reply is JSON, which has no npy of its own, the drawing's numbers. */
+/** Is what is drawn the first reply itself, number by number? Or has the figure no numbers, but words? */
+export const repliesDrawn = ({ kind, spec, data, replies: [first] }) =>
+  Boolean(first.bytes) && (Boolean(spec.still) || !kind.numbers || data.values === first.data);
+
+/** The reply's own bytes, where they are what is drawn, else the numbers that are. */
 export function saveNpy(figure) {
-  const bytes = figure.replies?.[0]?.bytes ?? npyOf(figure);
+  const { kind, data, replies } = figure;
+  const bytes = repliesDrawn(figure) ? replies[0].bytes : npyWritten(kind.numbers(data));
   save(bytes, nameOf(figure, "npy"), "application/x-npy");
 }
 
-/** The drawing's numbers [rows, columns] as float64: those of its table, unless its kind knows better. */
-function npyOf({ kind, data }) {
-  const rows = kind.numbers?.(data) ?? kind.table(data).rows.map((row) => row.slice(1).map(Number));
-  const dict = `{'descr': '<f8', 'fortran_order': False, 'shape': (${rows.length}, ${rows[0]?.length ?? 0}), }`;
-  const header = `${dict.padEnd(Math.ceil((dict.length + 11) / 64) * 64 - 11)}\n`;
-  const start = new Uint8Array([0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59, 1, 0, header.length & 255, header.length >> 8]);
-  return new Blob([start, header, Float64Array.from(rows.flat())]);
-}
+const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
 
-const quoted = (cell) => (/[",\n]/.test(String(cell)) ? `"${String(cell).replaceAll('"', '""')}"` : String(cell));
+/** A text that a spreadsheet would take for a formula begins with an apostrophe. */
+const harmless = (cell) => (typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) && !isNumber(cell) ? `'${cell}` : String(cell));
+
+const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 export function saveCsv(figure) {
   const { head, rows } = figure.kind.table(figure.data);
-  const text = [head, ...rows].map((row) => row.map(quoted).join(",")).join("\n");
+  const text = [head, ...rows].map((row) => row.map((cell) => quoted(harmless(cell))).join(",")).join("\n");
   save(`${text}\n`, nameOf(figure, "csv"), "text/csv");
 }
 
 /** The service's picture of the first call, in the figure's colours. */
 async function servicePng({ calls: [{ op, query }], data, page }) {
   const look = { "png.domain": data.domain, "png.theme": page.theme.value };
-  const reply = await fetch(callTarget({ op, query: { ...query, ...look } }, "png"));
+  const reply = await fetch(callTarget({ op, query: { ...query, ...look } }, "png"), { signal: AbortSignal.timeout(1000 * PATIENCE) });
   return reply.ok && reply.blob();
 }
 
 /** By the service where it draws the same, else as it is on the page. */
 export async function savePng(figure) {
-  const picture = figure.spec.still && !figure.calls[0].body && (await servicePng(figure));
+  const picture = figure.spec.still && !figure.calls[0].body && (await servicePng(figure).catch(() => false));
   if (picture) {
     save(picture, nameOf(figure, "png"), "image/png");
     return;

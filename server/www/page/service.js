@@ -38,38 +38,61 @@ export class ServiceError extends Error {
   }
 }
 
-const KEPT = 64; // replies, so that figures which share a call share its reply
-const replies = new Map();
+export const PATIENCE = 15; // seconds until a call that is not answered has failed
 
-async function fetchCall(call) {
+// ---- Replies that are kept, so that figures which share a call share its reply -----------------------------------
+
+const KEPT = 16 * 2 ** 20; // bytes
+const EACH = 1024; // bytes of what is kept beside a reply's own
+const replies = new Map(); // { reply, bytes } by call, that which was used last at the end
+
+/** What was not used for longest goes, until the others fit; the newest stays, however large it is. */
+function repliesTrim() {
+  let all = [...replies.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  for (const [key, { bytes }] of replies) {
+    if (all <= KEPT || replies.size === 1) {
+      return;
+    }
+    replies.delete(key);
+    all -= bytes;
+  }
+}
+
+/** Room is made as soon as the size is known, which is before all of the reply has come. */
+function replySized(entry, bytes) {
+  entry.bytes = EACH + bytes;
+  repliesTrim();
+}
+
+async function fetchCall(call, entry) {
   const format = callFormat(call);
-  const reply = await fetch(callTarget(call, format), callRequest(call));
+  const signal = AbortSignal.timeout(1000 * PATIENCE);
+  const reply = await fetch(callTarget(call, format), { ...callRequest(call), signal });
   if (!reply.ok) {
     throw new ServiceError(await reply.json().catch(() => ({})), reply.status);
   }
+  replySized(entry, Number(reply.headers.get("Content-Length")));
   if (format === "json") {
-    return reply.json();
+    const text = await reply.text();
+    replySized(entry, 2 * text.length);
+    return JSON.parse(text);
   }
   const bytes = await reply.arrayBuffer();
+  replySized(entry, bytes.byteLength);
   return { ...npyRead(bytes), bytes, timing: reply.headers.get("Server-Timing") ?? "" };
 }
 
 /** { shape, data, bytes } of an npy reply, or the JSON. The same call twice is one request. */
 export function callReply(call) {
   const key = callTarget(call, callFormat(call)) + (call.body ? JSON.stringify(call.body) : "");
-  const kept = replies.get(key);
-  if (kept) {
-    replies.delete(key);
-    replies.set(key, kept);
-    return kept;
+  const entry = replies.get(key) ?? { bytes: EACH };
+  replies.delete(key);
+  replies.set(key, entry);
+  if (!entry.reply) {
+    entry.reply = fetchCall(call, entry);
+    entry.reply.catch(() => replies.get(key) === entry && replies.delete(key));
   }
-  const reply = fetchCall(call);
-  replies.set(key, reply);
-  reply.catch(() => replies.delete(key));
-  if (replies.size > KEPT) {
-    replies.delete(replies.keys().next().value);
-  }
-  return reply;
+  return entry.reply;
 }
 
 /**
@@ -80,18 +103,14 @@ export class Newest {
   #busy = false;
   #next = null;
 
-  /** done(replies) or failed(error), unless a newer wish came before the calls began. */
+  /** done(replies) or failed(error), which throw nothing, unless a newer wish came before the calls began. */
   async ask(calls, done, failed) {
     if (this.#busy) {
       this.#next = [calls, done, failed];
       return;
     }
     this.#busy = true;
-    try {
-      done(await Promise.all(calls.map(callReply)));
-    } catch (error) {
-      failed(error);
-    }
+    await Promise.all(calls.map(callReply)).then(done, failed);
     this.#busy = false;
     if (this.#next) {
       const next = this.#next;

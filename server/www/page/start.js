@@ -4,6 +4,7 @@ import { effect } from "@preact/signals-core";
 import { controlsMount, numberMount } from "./controls.js";
 import { figureMount } from "./figure.js";
 import { pageOpen } from "./page.js";
+import { paperWatch } from "./paper.js";
 import { predictMount } from "./predict.js";
 import { symbolsWatch } from "./symbols.js";
 import { teacherMount } from "./teacher.js";
@@ -23,6 +24,7 @@ export function start(lab) {
   each("details.predict", (host) => predictMount(host));
   teacherMount(page, document.querySelector(".next"));
   symbolsWatch();
+  paperWatch(page);
   targetFind(performance.now() + 5000);
   document.documentElement.dataset.ready = "";
 }

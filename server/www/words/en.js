@@ -45,7 +45,7 @@ export const words = {
 <ul>
 <li><b>Show the call</b>: the requests that drew the figure. <b>curl</b>, for a shell, saves the very bytes that were drawn. <b>Python</b> (with numpy) and <b>fetch</b> (for a browser or node) read the same numbers. <b>PyTorch</b> does without the service: it computes the numbers itself, and may be off in the last digit. It is there for nearly all figures; only what the service makes from a seed, such as the vectors of words, no other program can make.</li>
 <li><b>Table</b>: the same numbers as text.</li>
-<li><b>Save</b>: all of the numbers as a file, <b>.npy</b> or <b>CSV</b>, or the picture, <b>PNG</b>.</li>
+<li><b>Save</b>: all of the numbers as a file, <b>.npy</b> or <b>CSV</b>, or the picture, <b>PNG</b>. Where a figure shows a reply as it is, the .npy file is that reply, byte by byte; where its numbers were computed from replies, as differences are, the file has the numbers drawn, as float64, and NaN for words. The button says which when you point at it. In CSV a text that a spreadsheet would take for a formula (it begins with =, +, - or @) has an apostrophe before it.</li>
 <li><b>Link</b>: copies an address that opens this figure as it is now.</li>
 </ul>
 <h2>Links</h2>
@@ -80,7 +80,13 @@ export const words = {
     copied: "Copied",
     copyKeys: "Selected: press Ctrl+C",
     bytes: "{bytes} bytes came back. What is drawn is in them, or is worked out from them on this page.",
-    failed: "The service did not answer as wanted: {why}",
+    failed: "The service did not answer as wanted: {why}.",
+    gone: "it cannot be reached",
+    late: "nothing came within {seconds} seconds",
+    broken: "This page made a mistake in drawing the figure. The service is not to blame: “Show the call” tells how to get the numbers.",
+    again: "Try again",
+    npyReply: "The bytes that the service sent, as they are",
+    npyDrawn: "The numbers drawn, which were computed here from replies, as float64",
     changed: "{name} was {got}, which is not possible here: {used} is shown.",
     unknown: "{name} is not something this page knows: it was left out.",
     cell: "{row} {i}, {column} {j}: {value}",
