@@ -26,6 +26,7 @@ const none = (more) => {
 };
 const turn = { op: "shift", query: { type: "sinusoidal", d_model: 64, distance: -3, return: "matrix" } };
 
+const places = { op: "encode", query: { type: "sinusoidal", d_model: 64, positions: "0:24" } };
 const alike = { op: "similarity", query: { type: "sinusoidal", d_model: 64, positions: "0:24", return: "by_offset" } };
 
 // ---- What is computed --------------------------------------------------------------------------------------------
@@ -90,12 +91,17 @@ export const claims = [
     [([w]) => at(w, 3, 0), ["==", 0.25]], [([w]) => at(w, 23, 20), { near: 1 / 24, within: 1e-7 }]),
   ...rows("it is the rotation of the lab before, laid on its side", [head({ return: "w_q" }), turn, asJson(head())],
     [turned, ["<", 1e-6]]),
+  ...rows("as weights add up to 1", [head()],
+    [([w]) => most(count(N), (p) => count(N).reduce((sum, j) => sum + at(w, p, j), 0) - 1), ["<", 1e-6]]),
   ...rows("Ones along the diagonal, zeros elsewhere", [head({ return: "w_k" })], [identity, ["==", 0]]),
   ...rows("all the others together get less than a hundredth", [head()], [([w]) => 1 - back(3)([w]), ["<", 0.01]]),
   ...rows("the wanted place would win by a little only, and softmax would still give much to its neighbours", [alike],
     [([{ data }]) => Math.exp((data[24] - data[23]) / 8), near(0.75, 0.249)]),
   ...rows("As the page opens, it is 57.5", [asJson(head())], [([{ mass }]) => mass.gain, { near: 57.5, within: 0.05 }]),
   ...rows("empty but for its first column", [first()], [least(count(N), () => 0), [">", 0.99]]),
+  ...rows("That hand hardly moves, so the number is nearly 1 at all these places.", [places],
+    [([{ data }]) => Math.min(...data.filter((_, i) => i % 64 === 63)), [">", 0.99]],
+    [([{ data }]) => Math.min(...data.filter((_, i) => i % 64 === 1)), ["<", 0]]),
   ...rows("Each row is spread evenly over all that it sees, whatever the head", [none()], [uneven, ["==", 0]]),
   ...rows("Switch “causal” off above, and all rows are the same", [none({ causal: "0" })], [rowsApart, ["==", 0]]),
   ...rows("As much as to every other word it sees", [none()], [uneven, ["==", 0]]),

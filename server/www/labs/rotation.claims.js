@@ -94,6 +94,7 @@ const rms = ({ rms: value }) => value;
 
 const rows = (says, calls, ...checks) => checks.map(([value, is]) => ({ says, calls, value, is }));
 const residuals = callsOf("residual");
+const CURVES = [16, 64, 128, 512].map((width) => products(width));
 const STATES = [{}, { "v.p": 50 }, { distance: -17, "v.p": 3 }, { order: "cos_sin", distance: 40, d_model: 64 }];
 
 export const claims = [
@@ -132,6 +133,9 @@ export const claims = [
   ...rows("With as many numbers as places a table could learn them all by heart",
     [residual({ type: "random", d_model: 64, positions: "0:64" })], [([r]) => r.residual, ["<", 1e-12]]),
   ...rows("and again there is no in it", [products(64, "json")], [([r]) => Math.max(...r.spread.data), ["<", 1e-13]]),
+  ...rows("Four curves, highest at k = 0 and the same on both sides.", CURVES,
+    [(all) => Math.max(...all.map(({ data }) => Math.max(...data.filter((_, i) => i !== 63)) / data[63])), ["<", 0.99]],
+    [(all) => Math.max(...all.map((t) => asymmetry([t]))), ["<", 1e-12]]),
   ...rows("The left half mirrors the right one", [products(64)], [asymmetry, ["<", 1e-12]]),
   ...rows("The curve is the same on both sides", [products(16)], [asymmetry, ["<", 1e-12]]),
   ...rows("what a vector has with itself: half of", [products(64)],
@@ -141,7 +145,7 @@ export const claims = [
       [rise(width), ["==", k]])),
   ...rows("No, it goes up again here and there", [products(16)],
     [([{ data }]) => data[63 + 4] - data[63 + 3], [">", 0]]),
-  ...rows("They fall, but not all the way: each has bumps.", [16, 64, 128, 512].map((width) => products(width)),
+  ...rows("They fall, but not all the way: each has bumps.", CURVES,
     [(all) => Math.max(...all.map((t) => rise()([t]))), ["<", 63]],
     [(all) => Math.min(...all.map(({ data }) => Math.min(...data) / data[63])), [">", 0]]),
   ...rows("are not the same. And the curve falls", [shift(3), shift(-3)],

@@ -88,6 +88,14 @@ function meanCosine(replies, width) {
   return mean(words.flatMap((word) => places.map((place) => Math.abs(cosine(word, place)))));
 }
 
+/** The sizes of the cosines of all pairs of two words. */
+function crossings(replies, width) {
+  const [words] = pairAt(replies, width);
+  return words.flatMap((a, i) => words.slice(i + 1).map((b) => Math.abs(cosine(a, b))));
+}
+
+const share = (list, is) => list.filter(is).length / list.length;
+
 const cosineAt = (width) => (replies) => meanCosine(replies, width);
 
 /** The largest of the changes from each width to the next. */
@@ -145,5 +153,8 @@ export const claims = [
   ...rows("With 256 numbers, the mean size of the cosine is 0.05", over, [cosineAt(256), near(0.05, 0.0005)]),
   ...seeds.flatMap((calls) => rows("It comes nearer to 0", calls, [rises, ["<", 0]])),
   ...rows("and the mean of all 4096", over, [([words, places]) => words.shape[1] * places.shape[0], ["==", 4096]]),
+  ...rows("Lists of 256 random numbers nearly always do, or almost.", over,
+    [(replies) => share(crossings(replies, 256), (v) => v < 0.2), [">", 0.99]],
+    [(replies) => share(crossings(replies, 4), (v) => v < 0.2), near(0.25, 0.1)]),
   ...rows("0.8/√d, for random directions", [normals], [([{ data }]) => meanTilt(data), near(0.8, 0.005)]),
 ];

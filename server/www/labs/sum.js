@@ -9,13 +9,13 @@ import { kept } from "../page/kept.js";
 import { add, count, dot, product, size, times, vector } from "./vectors.js";
 
 /** A small dictionary, whose words stand at places 0..63 in the figures over d. */
-export const WORDS = (
+const WORDS = (
   "the dog bites man cat sat on mat a bird sings in tree child reads old book sun rises over sea we walk home by " +
   "night they drink cold water my sister plays piano it rains today wind is strong bread and salt good friend your " +
   "house has red door snow falls from grey sky he writes long letters she runs fast but not"
 ).split(" ");
 
-export const WIDTHS = [4, 8, 16, 32, 64, 128, 256];
+const WIDTHS = [4, 8, 16, 32, 64, 128, 256];
 
 
 // ---- State -------------------------------------------------------------------------------------------------------
@@ -91,9 +91,9 @@ const countsOf = kept((...replies) => Object.fromEntries(["root", "table"].map((
 
 const cosinesOf = kept((...replies) => eachWidth(replies, meanCosine));
 
-export const foundCounts = (replies) => countsOf(...replies);
+const foundCounts = (replies) => countsOf(...replies);
 
-export const meanCosines = (replies) => cosinesOf(...replies);
+const meanCosines = (replies) => cosinesOf(...replies);
 
 // ---- Pictures ----------------------------------------------------------------------------------------------------
 
