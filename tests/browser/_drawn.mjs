@@ -23,20 +23,33 @@ function plain(value) {
   if (Array.isArray(value)) {
     return value.map(plain);
   }
-  return value && typeof value === "object" ?
-    Object.fromEntries(Object.entries(value).filter(([, v]) => typeof v !== "function").map(([key, v]) => [key, plain(v)])) : value;
+  if (!value || typeof value !== "object") {
+    return value;
+  }
+  const values = Object.entries(value).filter(([, v]) => typeof v !== "function");
+  return Object.fromEntries(values.map(([key, v]) => [key, plain(v)]));
 }
 
+const pathOf = (path) =>
+  [...(path?.getAttribute("d") ?? "").matchAll(/[ML](-?[\d.]+) (-?[\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)]);
+
 const lineDrawn = (group) => ({
-  path: [...(group.querySelector("path:not(.mark)")?.getAttribute("d") ?? "").matchAll(/[ML](-?[\d.]+) (-?[\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)]),
-  dots: [...group.querySelectorAll("circle, .mark")].map((dot) => (dot.matches("circle") ? numbersOf(dot, "cx", "cy") : movedBy(dot))),
+  path: pathOf(group.querySelector("path:not(.mark)")),
+  dots: [...group.querySelectorAll("circle, .mark")].map((dot) =>
+    (dot.matches("circle") ? numbersOf(dot, "cx", "cy") : movedBy(dot))),
   bars: [...group.querySelectorAll("rect")].map((bar) => numbersOf(bar, "x", "y", "width", "height")),
 });
 
-/** Ticks of y stand at their rules, those of x at the texts' middles. */
+/** A tick of y stands at its rule; off: how far below that its text's foot is. */
+function tickAtRule(rule) {
+  const [at] = numbersOf(rule, "y1");
+  const text = rule.nextElementSibling;
+  return { at, text: text.textContent, off: Number(text.getAttribute("y")) - at };
+}
+
+/** Ticks of x stand at the texts' middles. */
 const chartDrawn = (stage) => ({
-  y: [...stage.querySelectorAll(".chart > svg > line.rule:not(.dash-2)")].map((rule) =>
-    ({ at: Number(rule.getAttribute("y1")), text: rule.nextElementSibling.textContent, off: Number(rule.nextElementSibling.getAttribute("y")) - Number(rule.getAttribute("y1")) })),
+  y: [...stage.querySelectorAll(".chart > svg > line.rule:not(.dash-2)")].map(tickAtRule),
   x: [...stage.querySelectorAll(".chart > svg > text.tick[text-anchor=middle]")].map((tick) =>
     ({ at: Number(tick.getAttribute("x")), text: tick.textContent })),
   marks: [...stage.querySelectorAll(".chart > svg > line.rule.dash-2")].map((rule) => Number(rule.getAttribute("y1"))),
@@ -55,7 +68,7 @@ const circlesDrawn = (stage) => ({
   circles: [...stage.querySelectorAll(".circles > li")].map((item) => ({
     R: Number(item.querySelector("circle.rule").getAttribute("r")),
     texts: textsOf(item, "p"),
-    hands: [...item.querySelectorAll("svg > g.hand")].filter((group) => group.querySelector(":scope > g[transform]")).map(handDrawn),
+    hands: [...item.querySelectorAll("svg > g.hand:has(> g[transform])")].map(handDrawn),
     arcs: [...item.querySelectorAll("path.arc")].map((arc) => arc.getAttribute("d").match(/-?[\d.]+(e-?\d+)?/g).map(Number)),
   })),
 });
@@ -83,7 +96,8 @@ const flowDrawn = (stage) => ({
 function heatmapDrawn(stage, { view }) {
   const pixels = pixelsOf(stage.querySelector(".plate canvas"));
   const hex = Array.from({ length: 256 }, (_, v) => v.toString(16).padStart(2, "0"));
-  const colours = Array.from({ length: pixels.length / 4 }, (_, i) => `#${hex[pixels[4 * i]]}${hex[pixels[4 * i + 1]]}${hex[pixels[4 * i + 2]]}`);
+  const colourAt = (at) => `#${hex[pixels[at]]}${hex[pixels[at + 1]]}${hex[pixels[at + 2]]}`;
+  const colours = Array.from({ length: pixels.length / 4 }, (_, i) => colourAt(4 * i));
   return {
     colours, view: { rows: view.rows, columns: view.columns },
     labels: { row: textsOf(stage, ".labels.row li"), column: textsOf(stage, ".labels.column li") },
@@ -107,11 +121,14 @@ function figureDrawn(figure) {
 
 // ---- Here ---------------------------------------------------------------------------------------------------------
 
-const consts = { textsOf, numbersOf, movedBy, lineDrawn, chartDrawn, handDrawn, circlesDrawn, gridDrawn, tokensDrawn, flowDrawn };
+const consts = {
+  textsOf, numbersOf, movedBy, pathOf, lineDrawn, chartDrawn, handDrawn, circlesDrawn, gridDrawn, tokensDrawn, flowDrawn,
+};
 
 const IN_PAGE = `(figure) => {
   ${Object.entries(consts).map(([name, run]) => `const ${name} = ${run};`).join("\n")}
   ${plain}
+  ${tickAtRule}
   ${heatmapDrawn}
   ${figureDrawn}
   return figureDrawn(figure);

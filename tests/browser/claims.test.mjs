@@ -43,7 +43,9 @@ function texts(value) {
   return Object.values(options && "answer" in value ? { ...rest, right: options[value.answer] } : value).flatMap(texts);
 }
 
-const OPERATORS = { ">": (a, b) => a > b, ">=": (a, b) => a >= b, "<": (a, b) => a < b, "<=": (a, b) => a <= b, "==": (a, b) => a === b };
+const OPERATORS = {
+  ">": (a, b) => a > b, ">=": (a, b) => a >= b, "<": (a, b) => a < b, "<=": (a, b) => a <= b, "==": (a, b) => a === b,
+};
 
 function holds(value, is) {
   if (Array.isArray(is)) {
@@ -66,16 +68,30 @@ async function check({ says, calls, value, is }, said) {
 
 // ---- Claims that cannot fail --------------------------------------------------------------------------------------
 
-const changed = (change) => (value) =>
-  Array.isArray(value) || ArrayBuffer.isView(value) ? Array.from(value, changed(change)) :
-  value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([name, v]) => [name, name === "shape" ? v : changed(change)(v)])) :
-  typeof value === "boolean" ? !value : typeof value === "number" ? change(value) : value;
+const members = (object, run) => Object.fromEntries(Object.entries(object).map(([name, v]) => [name, run(v, name)]));
+
+/** The same reply with other numbers and verdicts. */
+const changed = (change) => function other(value, name) {
+  if (typeof value === "number" || typeof value === "boolean") {
+    return typeof value === "number" ? change(value) : !value;
+  }
+  if (Array.isArray(value)) {
+    return name === "shape" ? value : value.map((v) => other(v));
+  }
+  return value && typeof value === "object" ? members(value, other) : value;
+};
 
 /** One row less of each tensor, one item less of each list. */
-const cut = (value) =>
-  value?.shape ? { shape: [value.shape[0] - 1, ...value.shape.slice(1)], data: value.data.slice(0, value.data.length - value.data.length / value.shape[0]) } :
-  Array.isArray(value) ? value.slice(1) :
-  value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([name, v]) => [name, cut(v)])) : value;
+function cut(value) {
+  if (value?.shape) {
+    const [n, ...rest] = value.shape;
+    return { shape: [n - 1, ...rest], data: value.data.slice(0, (value.data.length / n) * (n - 1)) };
+  }
+  if (Array.isArray(value)) {
+    return value.slice(1);
+  }
+  return value && typeof value === "object" ? members(value, cut) : value;
+}
 
 /** Replies that nothing is true of but what is true of all: nothing, ones, other signs, and noise of three sizes. */
 const noise = (size) => () => {
@@ -111,7 +127,8 @@ const NUMBERS = /(?<![\d.,])\d[\d,]*(?:\.\d+(?:e[+\u2212-]?\d+)?|e[+\u2212-]?\d+
 
 /** Those of a text that are part of no sentence. */
 function unclaimed(text, sentences) {
-  const parts = sentences.flatMap((sentence) => [...text.matchAll(new RegExp(escaped(sentence), "gu"))].map(({ index }) => [index, index + sentence.length]));
+  const parts = sentences.flatMap((sentence) =>
+    [...text.matchAll(new RegExp(escaped(sentence), "gu"))].map(({ index }) => [index, index + sentence.length]));
   return [...text.matchAll(NUMBERS)]
     .filter(({ 0: number, index }) => !parts.some(([from, to]) => from <= index && index + number.length <= to))
     .map(({ 0: number, index }) => `${number} in "${text.slice(Math.max(0, index - 60), index + 40)}"`);
@@ -135,8 +152,8 @@ const OWN = /import\s*\{([^}]*)\}\s*from\s*"\.\/([a-z]+)\.js"/g;
 
 function drawingApart({ name, figures }) {
   const text = readFileSync(join(top, "server", "www", "labs", `${name}.claims.js`), "utf8");
-  const taken = [...text.matchAll(OWN)].filter(([, , file]) => file === name).flatMap(([, names]) => names.split(",").map((one) => one.trim()));
-  assert.deepEqual(taken.filter((one) => one !== "lab"), [], "what draws is held against itself");
+  const taken = [...text.matchAll(OWN)].flatMap(([, names, file]) => (file === name ? names.split(",") : []));
+  assert.deepEqual(taken.filter((one) => one.trim() !== "lab"), [], "what draws is held against itself");
   for (const figure of Object.values(figures)) {
     for (const part of ["data", "facts"]) {
       if (figure[part]) {
