@@ -54,6 +54,8 @@ const chartDrawn = (stage) => ({
     ({ at: Number(tick.getAttribute("x")), text: tick.textContent })),
   marks: [...stage.querySelectorAll(".chart > svg > line.rule.dash-2")].map((rule) => Number(rule.getAttribute("y1"))),
   at: [...stage.querySelectorAll("line.probe")].map((line) => Number(line.getAttribute("x1"))),
+  wide: numbersOf(stage.querySelector(".chart > svg > line.rule:not(.dash-2)"), "x1", "x2"),
+  high: [...stage.querySelectorAll("line.probe")].flatMap((line) => numbersOf(line, "y2", "y1")),
   legend: textsOf(stage, ".legend li"),
   lines: [...stage.querySelectorAll("g.line")].map(lineDrawn),
   said: stage.querySelector(":scope > .small").textContent,
@@ -89,7 +91,8 @@ const tokensDrawn = (stage) => ({
 
 const flowDrawn = (stage) => ({
   boxes: [...stage.querySelectorAll("g.box")].map((box) => textsOf(box, "text")),
-  links: stage.querySelectorAll("path.link").length,
+  frames: [...stage.querySelectorAll("g.box > rect")].map((frame) => numbersOf(frame, "x", "y", "width", "height")),
+  links: [...stage.querySelectorAll("path.link")].map((link) => link.getAttribute("d").match(/-?[\d.]+/g).slice(0, 3).map(Number)),
 });
 
 /** A colour for each pixel of the canvas, and which part of the matrix it is. */

@@ -162,7 +162,7 @@ const kinds = {
 
   flow({ data, drawn }, { boxes, links }, what) {
     assert.deepEqual(data.links, links, `${what}: links`);
-    assert.equal(drawn.links, links.length, `${what}: links drawn`);
+    linksAgree(drawn, links, what);
     assert.equal(data.boxes.length, boxes.length, `${what}: boxes`);
     boxes.forEach((texts, i) => texts.forEach((text, j) => {
       textAgrees(data.boxes[i][j ? "text" : "name"], text, 0, `${what}, box ${i}`);
@@ -172,6 +172,17 @@ const kinds = {
     }));
   },
 };
+
+/** Each arrow leads from the lower edge of one box to the upper edge of another. */
+function linksAgree({ frames, links: drawn }, links, what) {
+  assert.equal(drawn.length, links.length, `${what}: links drawn`);
+  drawn.forEach(([x, start, end], k) => {
+    const [[left, top, wide, high], [left2, top2, wide2]] = links[k].map((i) => frames[i]);
+    const inside = x >= Math.max(left, left2) && x <= Math.min(left + wide, left2 + wide2);
+    const meets = Math.abs(start - top - high) < 1 && Math.abs(end - top2) < 4;
+    assert.ok(inside && meets, `${what}: link ${k} goes from ${x}, ${start} to ${end}, not from box ${links[k].join(" to ")}`);
+  });
+}
 
 const textOfNumber = (text, v) => same(readNumber(text), v, halfUnit(text));
 
@@ -250,10 +261,21 @@ function placesAgree(points, x, y, { X, Y, shift = 0 }, what) {
   });
 }
 
+/** An axis is as long as its plate, and up is more. */
+function endsAgree({ x: ticks, wide, high }, data, { X, Y }, what) {
+  const ends = (axis, place) => [place(axis.min), place(axis.max)];
+  if (ticks.length > 1) {
+    numbersNear(wide, ends(data.x, X), 0.5, `${what}, the ends of x`);
+  }
+  numbersNear(high, high.length ? ends(data.y, Y) : [], 0.5, `${what}, the ends of y`);
+  assert.ok(Y(data.y.max) < Y(data.y.min), `${what}: up is less`);
+}
+
 function chartAgrees({ data, drawn, named }, what) {
   drawn.y.forEach(({ off, text }) => assert.ok(Math.abs(off - 4) < 1, `${what}: tick ${text} stands beside its rule`));
   const X = scaleOf(drawn.x, data.x, `${what}, x`);
   const Y = scaleOf(drawn.y, data.y, `${what}, y`);
+  endsAgree(drawn, data, { X, Y }, what);
   const points = new Set(data.lines.flatMap(({ x }) => x));
   (named ? drawn.x : []).forEach(({ text }, k) =>
     assert.ok(points.has(tickValue(text, data.x.ticks?.[k])), `${what}: tick ${text} is no x that is drawn`));
