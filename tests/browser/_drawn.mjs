@@ -69,7 +69,7 @@ const handDrawn = (group) => ({
 const circlesDrawn = (stage) => ({
   circles: [...stage.querySelectorAll(".circles > li")].map((item) => ({
     R: Number(item.querySelector("circle.rule").getAttribute("r")),
-    texts: textsOf(item, "p"),
+    texts: textsOf(item, "p"), labels: textsOf(item, "text"),
     hands: [...item.querySelectorAll("svg > g.hand:has(> g[transform])")].map(handDrawn),
     arcs: [...item.querySelectorAll("path.arc")].map((arc) => arc.getAttribute("d").match(/-?[\d.]+(e-?\d+)?/g).map(Number)),
   })),
@@ -104,6 +104,7 @@ function heatmapDrawn(stage, { view }) {
   return {
     colours, view: { rows: view.rows, columns: view.columns },
     labels: { row: textsOf(stage, ".labels.row li"), column: textsOf(stage, ".labels.column li") },
+    ends: { column: textsOf(stage, ".axis:first-of-type .small")[0], row: textsOf(stage, ".plate ~ .axis .small")[0] },
     bar: textsOf(stage, ".bar span"), said: stage.querySelector(".heatmap > .small").textContent,
   };
 }

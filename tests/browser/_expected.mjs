@@ -7,8 +7,8 @@
 // s: the state's values; ask(op, query, body): the service's reply in float64; words: the figure's, for texts.
 // expected, by the kind of figure:
 //
-//     heatmap  { rows, columns, values, domain, labels: { row, column } }   chart  { lines: [{ x, y }] }
-//     circles  { circles: [{ hands: [{ x, y, fromX, fromY }], arcs: [{ x, y, toX, toY, turn }] }] }
+//     heatmap  { rows, columns, values, domain, labels: { row: [text] } }   chart  { lines: [{ x, y }] }
+//     circles  { circles: [{ hands: [{ x, y, fromX, fromY }], arcs: [{ x, y, toX, toY, turn }], labels: [text] }] }
 //     grid     { cells: [[text]] }, the rows below the head; of a verdict { holds, number, text }
 //     tokens   { words: [text], below: [text], notes: [text] }   flow  { boxes: [[name, text]], links: [[from, to]] }
 //
@@ -106,7 +106,13 @@ const kinds = {
     assert.ok(most, `${what}: the bar of colours ends with ${drawn.bar.at(-1)}, the domain is ${data.domain}`);
     for (const [way, names] of Object.entries(expected.labels ?? {})) {
       const { from, n } = drawn.view[`${way}s`];
-      assert.deepEqual(drawn.labels[way], names.slice(from, from + n), `${what}: names of ${way}s`);
+      const seen = names.slice(from, from + n);
+      assert.ok(drawn.labels[way].length || drawn.ends[way], `${what}: no names of ${way}s`);
+      if (drawn.labels[way].length) {
+        assert.deepEqual(drawn.labels[way], seen, `${what}: names of ${way}s`);
+      } else {
+        assert.equal(drawn.ends[way], `${seen[0]} \u2026 ${seen.at(-1)}`, `${what}: names of the first and the last ${way}`);
+      }
     }
     const there = data.at && drawn.said.includes(":") && values[data.at.row * columns + data.at.column];
     if (typeof there === "number") {
@@ -127,10 +133,11 @@ const kinds = {
   circles(shown, expected, what) {
     const { data, drawn } = shown;
     assert.equal(data.circles.length, expected.circles.length, `${what}: circles`);
-    expected.circles.forEach(({ hands, arcs }, k) => {
+    expected.circles.forEach(({ hands, arcs, labels = [] }, k) => {
       const circle = data.circles[k];
       const within = tolerance(shown, { scale: 1, ...expected }, []);
       pointsNear(circle.hands, hands, ["x", "y", "fromX", "fromY"], within, `${what}, hands of circle ${k}`);
+      assert.deepEqual(drawn.circles[k].labels, labels, `${what}: texts in circle ${k}`);
       if (arcs) {
         pointsNear(circle.arcs, arcs, ["x", "y", "toX", "toY", "turn"], within, `${what}, arcs of circle ${k}`);
       }

@@ -117,6 +117,7 @@ export const reference = {
     const values = range(s.positions).flatMap((p) => wave(p, shape(s)));
     return {
       rows: s.positions, columns: s.d_model, values, domain: 1,
+      labels: { row: range(s.positions), column: range(s.d_model) },
       facts: { least: least(values), most: most(values), p: s["v.p"], size: Math.sqrt(s.d_model / 2) },
     };
   },
@@ -133,6 +134,7 @@ export const reference = {
     const values = rows.flatMap((_, a) => rows.map((__, b) => chord(b - a, s.d_model, s.base)));
     return {
       rows: s.positions, columns: s.positions, values, domain: Math.sqrt(2 * s.d_model),
+      labels: { row: range(s.positions), column: range(s.positions) },
       facts: { p, q, at: chord(q - p, s.d_model, s.base), ...nearestTwo(rows) },
     };
   },

@@ -65,6 +65,7 @@ function heat(weights, s) {
   const row = weights[s["v.row"]].map(Math.fround);
   return {
     rows: weights.length, columns: weights.length, values: weights.flat(), domain: 1,
+    labels: { row: range(weights.length), column: range(weights.length) },
     facts: { p: s["v.row"], most: most(row), to: row.indexOf(most(row)) },
   };
 }
@@ -78,6 +79,12 @@ function randomMass(s) {
   const queries = keys.map((key) => table.map((row) => dot(row, key)));
   const scores = (p, j) => dot(queries[p], keys[j]) / Math.sqrt(d);
   return massOf(weightsOf(scores, 2 * n, gainOf(scores, n, (p) => p + k, s), s), s);
+}
+
+/** What numbers of a place are called. */
+function namesOf(d, { sine, cosine }) {
+  const names = range(d).map((j) => `${j % 2 ? cosine : sine} ${Math.floor(j / 2)}`);
+  return { row: names, column: names };
 }
 
 export const reference = {
@@ -94,7 +101,7 @@ export const reference = {
   },
 
   /** The gain times the turn by k of each pair, laid on its side: a query's number is a column. */
-  async w_q(s) {
+  async w_q(s, _, words) {
     const { gain } = headBack(s, s.positions);
     const d = s.d_model;
     const turn = (row, column) => {
@@ -105,13 +112,14 @@ export const reference = {
     const values = range(d * d).map((at) => gain * turn(Math.floor(at / d), at % d));
     return {
       rows: d, columns: d, values, domain: Math.max(1, 10 * Math.ceil(most(values.map(Math.abs)) / 10)),
+      labels: namesOf(d, words),
       facts: { gain, k: s["goal.attend"], a: turn(0, 0), b: turn(1, 0) },
     };
   },
 
-  async w_k({ d_model: d }) {
+  async w_k({ d_model: d }, _, words) {
     const values = range(d * d).map((at) => (Math.floor(at / d) === at % d ? 1 : 0));
-    return { rows: d, columns: d, values, domain: 1, facts: { ones: d } };
+    return { rows: d, columns: d, values, domain: 1, labels: namesOf(d, words), facts: { ones: d } };
   },
 
   async first(s) {
@@ -123,8 +131,7 @@ export const reference = {
   async none(s) {
     const weights = range(s.positions).map((p) => even(s, p));
     const seen = s.causal ? s["v.row"] + 1 : s.positions;
-    const { rows, columns, values, domain } = heat(weights, s);
-    return { rows, columns, values, domain, facts: { p: s["v.row"], n: seen, each: 1 / seen, apart: 0 } };
+    return { ...heat(weights, s), facts: { p: s["v.row"], n: seen, each: 1 / seen, apart: 0 } };
   },
 
   async random(s) {

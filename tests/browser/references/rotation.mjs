@@ -66,16 +66,19 @@ export const reference = {
     return { circles, facts: { p, to, miss: 0 } };
   },
 
-  async proof(s) {
+  async proof(s, _, { labels: of }) {
     const [i, p] = [s["v.i"], s["v.p"]];
     const [from, end, zero] = [hand(s, i, p), hand(s, i, p + s.distance), hand(s, i, 0)];
     const [right, up] = [{ x: from.x, y: 0 }, { ...from, fromX: from.x, fromY: 0 }];
     const others = [p, p + 7, p + 14].map((place) => place % (FAR + 1));
     return {
       circles: [
-        { hands: [...(turnsBack(s) ? [right, up] : [up, right]), from], arcs: [arc(zero, from, way(s, 1))] },
-        { hands: [from, end], arcs: [arc(from, end, way(s, s.distance))] },
-        { hands: [from, ...legs(s, i, p), end] },
+        {
+          hands: [...(turnsBack(s) ? [right, up] : [up, right]), from], arcs: [arc(zero, from, way(s, 1))],
+          labels: [of.a, of.sinA, of.cosA],
+        },
+        { hands: [from, end], arcs: [arc(from, end, way(s, s.distance))], labels: [of.b] },
+        { hands: [from, ...legs(s, i, p), end], labels: [of.cosB, of.sinB] },
         { hands: others.flatMap((place) => [...legs(s, i, place), hand(s, i, place + s.distance)]) },
       ],
       facts: {
@@ -85,18 +88,20 @@ export const reference = {
     };
   },
 
-  async matrix(s) {
+  async matrix(s, _, { sine, cosine }) {
     const d = s.d_model;
+    const names = range(d).map((j) => `${(j % 2 === 0) === turnsBack(s) ? sine : cosine} ${Math.floor(j / 2)}`);
     const entry = (row, column) => {
       const i = Math.floor(row / 2);
       const b = s.distance * speed(i, d);
-      const sine = (row < column) === turnsBack(s) ? Math.sin(b) : -Math.sin(b);
-      return Math.floor(column / 2) !== i ? 0 : row === column ? Math.cos(b) : sine;
+      const across = (row < column) === turnsBack(s) ? Math.sin(b) : -Math.sin(b);
+      return Math.floor(column / 2) !== i ? 0 : row === column ? Math.cos(b) : across;
     };
     const first = 2 * s["v.i"];
     const block = (row, column) => entry(first + row, first + column);
     return {
       rows: d, columns: d, values: range(d * d).map((at) => entry(Math.floor(at / d), at % d)), domain: 1,
+      labels: { row: names, column: names },
       facts: { i: s["v.i"], a: block(0, 0), b: block(0, 1), c: block(1, 0), d: block(1, 1), zeros: d * d - 2 * d },
     };
   },

@@ -43,6 +43,7 @@ function strip(which, s) {
   const [p, c] = [s["v.p"], s["v.c"]];
   return {
     rows: s.tokens.length, columns: s.width, values: parts[which].flat(), domain: 3,
+    labels: { row: s.tokens.map((token, place) => `${place} ${token}`), column: range(s.width) },
     facts: {
       word: s.tokens[p], p, c, value: parts[which][p][c], ofWord: parts.words[p][c], ofPlace: parts.places[p][c],
     },
