@@ -11,7 +11,7 @@ import { fileURLToPath } from "node:url";
 import esbuild from "esbuild";
 import temml from "temml";
 import {
-  contents, defaults, escape, glossary, help, labPath, partsNamed, pictureOf, root, termsLinked,
+  contents, defaults, escape, glossary, help, labPath, partLinks, partsNamed, pictureOf, root, termsLinked,
 } from "./contents.mjs";
 import { labs } from "./labs/index.js";
 import { fieldText } from "./page/fields.js";
@@ -48,7 +48,7 @@ function still(figure, lab, text) {
   return `${sentence(text.still ?? text.caption)}${figure.map ? unscripted(`${image(figure.map(s), {}, text.map)}${sentence(text.map)}`) : ""}`;
 }
 
-const TAKEN = ["words", "main", "notes", "live", "theme"]; // ids that every page has
+const TAKEN = ["words", "main", "parts", "notes", "live", "theme"]; // ids that every page has
 
 function figureHtml(name, lab, words) {
   const text = words.labs[lab.name].figures[name];
@@ -150,7 +150,8 @@ ${data ? `<script type="application/json" id="words">${JSON.stringify(data).repl
 function labPage(language, words, files, lab) {
   const text = words.labs[lab.name];
   const { prose: article, ...live } = text;
-  const body = `<article><h1>${escape(text.title)}</h1>\n${partsNamed(prose(termsLinked(article, language, words), lab, words))}\n${next(language, words, lab.name)}</article>`;
+  const list = `<nav class="parts" aria-labelledby="parts"><p class="small" id="parts">${escape(words.page.onThisPage)}</p>${partLinks(text, "", (title) => prose(title, lab, words))}</nav>`;
+  const body = `<article><h1>${escape(text.title)}</h1>\n${list}\n${partsNamed(prose(termsLinked(article, language, words), lab, words))}\n${next(language, words, lab.name)}</article>`;
   const data = { page: words.page, lab: live };
   return page(language, words, files, { title: text.title, body, name: lab.name, path: `labs/${lab.name}`, script: files[`labs/${lab.name}.js`], data });
 }

@@ -40,6 +40,10 @@ function cover(lab, words) {
 /** Titles of the parts of a text, as HTML; part k has the id part-k. */
 const parts = (text) => [...text.matchAll(/<h2>(.*?)<\/h2>/g)].map(([, title]) => title);
 
+/** Links to the parts of a lab's text, on the page at that path; prose() makes HTML of a title. */
+export const partLinks = (text, path, prose) =>
+  `<ul>${parts(text.prose).map((title, k) => `<li><a href="${path}#part-${k + 1}">${prose(title)}</a></li>`).join("")}</ul>`;
+
 /** Gives each part of a lab's HTML its id. */
 export function partsNamed(text) {
   let k = 0;
@@ -59,11 +63,11 @@ function size(text, words) {
 function item(lab, language, words, prose) {
   const text = words.labs[lab.name];
   const path = labPath(language, lab.name);
-  const links = parts(text.prose).map((title, k) => `<li><a href="${path}#part-${k + 1}">${prose(title, lab, words)}</a></li>`);
+  const links = partLinks(text, path, (title) => prose(title, lab, words));
   return `<li>${cover(lab, words)}<div><h2><a href="${path}">${escape(text.title)}</a></h2>
 <p>${escape(text.lead)}</p>
 <p class="asks"><span class="small">${escape(words.page.asks)}</span> ${escape(text.question)}</p>
-<details><summary>${escape(size(text, words))}</summary><ul>${links.join("")}</ul></details></div></li>`;
+<details><summary>${escape(size(text, words))}</summary>${links}</details></div></li>`;
 }
 
 export const contents = (language, words, prose) => `<article><h1>${escape(words.page.title)}</h1>${words.page.welcome}

@@ -282,6 +282,9 @@ for (const { name } of labs) {
     const question = page.locator("details.predict").first();
     await question.locator("summary").click();
     assert.ok((await question.locator("p").innerText()).length > 3);
+    const links = await page.locator(".parts a").evaluateAll((all) => all.map((link) => [link.textContent, document.querySelector(link.getAttribute("href"))?.textContent]));
+    assert.deepEqual(links.map(([text]) => text), await page.locator("article h2").allTextContents(), "the list of parts");
+    assert.ok(links.length > 1 && links.every(([text, there]) => text === there), JSON.stringify(links));
     assert.ok((await page.locator("math").count()) > 0 || !/\$/.test(words.labs[name].prose), "no equation");
     assert.ok((await overflow(page)) <= 0);
   });

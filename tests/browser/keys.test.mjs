@@ -221,6 +221,13 @@ for (const { name: lab } of labs) {
   });
 }
 
+/** Names that more than one control of a list has, as a reader hears them. */
+const twice = (page) =>
+  page.$$eval(".controls", (all) => all.flatMap((host) => {
+    const names = [...host.querySelectorAll("input, select, button")].map((control) => control.ariaLabel ?? control.labels[0].textContent.trim());
+    return names.filter((name, i) => names.indexOf(name) < i);
+  }));
+
 /** What a reader is told that it takes keys, though it does not, or the other way round. */
 const misnamed = (page) =>
   page.$$eval("figure[data-figure]", (all) =>
@@ -232,8 +239,9 @@ const misnamed = (page) =>
     }));
 
 for (const { name: lab } of labs) {
-  pageTest(site, `${lab}: what takes no keys is a picture, with a text`, `/labs/${lab}`, {}, async (page) => {
+  pageTest(site, `${lab}: what takes no keys is a picture, with a text, and no two controls have the same name`, `/labs/${lab}`, {}, async (page) => {
     assert.deepEqual(await misnamed(page), []);
+    assert.deepEqual(await twice(page), []);
   });
 }
 
@@ -281,4 +289,87 @@ pageTest(site, "beneath a figure: arrows lead from button to button, to files th
   await go("Home", "ArrowRight", "ArrowRight", "ArrowRight");
   const [file] = await Promise.all([page.waitForEvent("download"), page.keyboard.press("Enter")]);
   assert.match(file.suggestedFilename(), /\.npy$/);
+});
+
+// ---- Playing ------------------------------------------------------------------------------------------------------
+
+const positionOf = (page) => inFigure(page, "matrix", ({ page }) => page.state.value["v.p"]);
+
+pageTest(site, "waves: a field plays to its end, and stops at Escape and at a touch", "/labs/waves?positions=0:12&v.p=4", {}, async (page) => {
+  const button = page.locator(".play").first();
+  const playing = async (wanted) => assert.equal(await button.innerText(), wanted ? texts.stop : texts.play);
+  const passes = (position) => page.waitForFunction((position) => document.getElementById("matrix").figure.page.state.value["v.p"] > position, position);
+  assert.equal(await positionOf(page), 4, "it begins by itself");
+  await button.focus();
+  await page.keyboard.press("Enter");
+  await playing(true);
+  await passes(5);
+  await page.keyboard.press("Escape");
+  await playing(false);
+  await button.click();
+  await passes(await positionOf(page));
+  await page.locator("h1").click();
+  await playing(false);
+  await button.click();
+  await page.waitForFunction((text) => document.querySelector(".play").textContent === text, texts.play);
+  assert.equal(await positionOf(page), 11);
+  await button.click();
+  await page.waitForFunction(() => document.getElementById("matrix").figure.page.state.value["v.p"] < 5);
+  await button.click();
+  await playing(false);
+});
+
+pageTest(site, "waves: nothing is played to whoever wants no motion", "/labs/waves", { reducedMotion: "reduce" }, async (page) => {
+  assert.equal(await page.locator(".play").count(), 0);
+});
+
+// ---- A lesson -----------------------------------------------------------------------------------------------------
+
+/** Presses Tab until the focus is where it is wanted, as a reader would. */
+async function tabTo(page, selector, key = "Tab") {
+  for (let i = 0; i < 150; i++) {
+    await page.keyboard.press(key);
+    if (await page.evaluate((selector) => document.activeElement.matches(selector), selector)) {
+      return;
+    }
+  }
+  assert.fail(`Tab does not lead to ${selector}`);
+}
+
+pageTest(site, "a lesson from its beginning to the next, with no key but Tab, arrows, Enter, Space and Escape", "/", { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
+  const press = (...keys) => keys.reduce((before, key) => before.then(() => page.keyboard.press(key)), Promise.resolve());
+  const state = (name) => inFigure(page, "matrix", ({ page }, name) => page.state.value[name], name);
+  await tabTo(page, ".contents h2 a[href$='/labs/waves']");
+  await Promise.all([page.waitForURL("**/labs/waves"), press("Enter")]);
+  await ready(page);
+  await press("Tab", "Enter");
+  await tabTo(page, ".parts a[href='#part-2']");
+  await press("Enter");
+  assert.equal(new URL(page.url()).hash, "#part-2");
+  await tabTo(page, "fieldset.predict button");
+  await press("Space");
+  assert.ok((await page.locator("fieldset.predict [role=status]").allInnerTexts()).join("").trim().length > 10);
+  await tabTo(page, ".controls[data-fields^='d_model'] input[type=range]");
+  await press("ArrowRight");
+  await ready(page);
+  assert.equal(await state("d_model"), 66);
+  await tabTo(page, "#matrix .plate");
+  await press("ArrowDown", "ArrowRight", "Shift+ArrowDown");
+  await ready(page);
+  assert.equal(await state("v.p"), 21);
+  await press("Tab", "Enter");
+  assert.ok(await page.locator("#matrix .drawer code").isVisible());
+  await press("Enter", "ArrowRight", "Enter");
+  assert.ok(await page.locator("#matrix .drawer.table table").isVisible());
+  await press("Enter", "ArrowRight", "Enter", "ArrowRight");
+  await Promise.all([page.waitForEvent("download"), press("Enter")]);
+  await press("End", "Enter");
+  await page.locator("#live", { hasText: texts.copied }).waitFor({ state: "attached" });
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), /v\.p=21.*#matrix$/);
+  await tabTo(page, ".teacher summary");
+  await press("Enter");
+  await tabTo(page, ".teacher select");
+  await tabTo(page, ".next a:last-child");
+  await Promise.all([page.waitForURL("**/labs/sum"), press("Enter")]);
+  await ready(page);
 });

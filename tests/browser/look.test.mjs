@@ -23,6 +23,11 @@ const pages = [["index", "/"], ["glossary", "/glossary"], ["help", "/help"], ...
 const settled = (page) =>
   page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(resolve)))));
 
+/** What is pressed around the text and beneath figures, and is too small for a finger: [text]. */
+const small = (page) =>
+  page.$$eval("header :is(a, button), .parts a, .below button", (all) =>
+    all.map((element) => [element.textContent, element.getBoundingClientRect()]).filter(([, { width, height }]) => width < 24 || height < 24).map(([text]) => text));
+
 for (const [name, path] of pages) {
   for (const theme of ["light", "dark"]) {
     pageTest(site, `${name}, ${theme}: fits at ${WIDTHS}, without complaint`, path, { theme }, async (page) => {
@@ -32,6 +37,7 @@ for (const [name, path] of pages) {
         await settled(page);
         assert.ok((await overflow(page)) <= 0, `${width}: wider than its window by ${await overflow(page)} pixels`);
         assert.equal(await page.locator(".failed").count(), 0, "a figure could not be drawn");
+        assert.deepEqual(await small(page), [], `${width}: smaller than 24 pixels`);
         await page.screenshot({ path: join(shots, `${name}-${theme}-${width}.png`), fullPage: true });
       }
     });
@@ -89,6 +95,62 @@ for (const [name, path] of pages) {
       await page.context().close();
     });
   }
+}
+
+// ---- Without colours ----------------------------------------------------------------------------------------------
+
+/** Lines of a chart that have the same dash and the same marks: whoever does not see colours takes one for the other. */
+const alike = (page) =>
+  page.$$eval(".plate.chart", (all) =>
+    all.flatMap((plate) => {
+      const looks = [...plate.querySelectorAll("g.line")].map((line) => {
+        const path = line.querySelector(":scope > path:not(.mark)");
+        const marks = [...line.querySelectorAll("circle, rect, path.mark")].at(-1);
+        return [path && getComputedStyle(path).strokeDasharray, marks?.localName, marks?.getAttribute("d"), marks?.getAttribute("r")].join(" ");
+      });
+      return new Set(looks).size === looks.length ? [] : [`${plate.ariaLabel.slice(0, 40)}: ${looks.join(" | ")}`];
+    }));
+
+/** What is not seen where the reader's system chooses the colours: [what]. */
+const unseen = (page) =>
+  page.evaluate(() => {
+    const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
+    const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    const light = (colour) => {
+      const [r, g, b] = parts(colour).map((v) => linear(v / 255));
+      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const canvas = light(getComputedStyle(document.body).backgroundColor);
+    const seen = (colour) => (Math.max(light(colour), canvas) + 0.05) / (Math.min(light(colour), canvas) + 0.05) >= 3;
+    const all = (selector, test) => [...document.querySelectorAll(selector)].filter((element) => !test(getComputedStyle(element), element))
+      .map((element) => `${selector}: ${element.outerHTML.slice(0, 90)}`);
+    const system = (text) => {
+      const probe = document.body.appendChild(document.createElement("i"));
+      probe.style.cssText = `forced-color-adjust: none; color: ${text}`;
+      const { color } = getComputedStyle(probe);
+      probe.remove();
+      return color;
+    };
+    const chosen = system("Highlight");
+    return [
+      ...all(".line > path:not(.mark), .hand line, .arc, .probe, .flow .link", (style) => seen(style.stroke)),
+      ...all(".line :is(circle, rect, path.mark), .hand .end", (style) => seen(style.fill)),
+      ...all(".cross", (style) => style.outlineStyle !== "none" && seen(style.outlineColor)),
+      ...all("button[aria-pressed=true], button[aria-expanded=true], table.grid td.at", (style) => style.backgroundColor === chosen),
+      ...all("button:not([aria-pressed=true], [aria-expanded=true])", (style) => style.backgroundColor !== chosen && style.borderTopStyle !== "none" && seen(style.borderTopColor)),
+      ...all(".heatmap .plate canvas:not(.numbers)", (style) => style.forcedColorAdjust === "none"),
+    ];
+  });
+
+for (const { name } of labs) {
+  pageTest(site, `${name}: lines differ without colours, and all is seen in the colours of the reader's system`, `/labs/${name}`, { forcedColors: "active" }, async (page) => {
+    assert.deepEqual(await alike(page), []);
+    await openDrawers(page);
+    assert.deepEqual(await unseen(page), []);
+    await page.keyboard.press("Tab");
+    const outline = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+    assert.notEqual(outline, "none");
+  });
 }
 
 test("a table that is open: axe", async () => {

@@ -127,7 +127,7 @@ export const lab = {
     { name: "positions", kind: "count", min: 16, max: 64, def: 24 },
     { name: "causal", kind: "flag", def: true },
     { name: "return", kind: "choice", choices: ["weights"], def: "weights" },
-    { name: "v.row", kind: "integer", min: 0, max: 63, def: 10, symbol: "p" },
+    { name: "v.row", kind: "integer", min: 0, max: 63, def: 10, symbol: "p", most: (s) => s.positions - 1, play: true },
     { name: "v.column", kind: "integer", min: 0, max: 63, def: 7 },
   ],
   settle: (s) => ({

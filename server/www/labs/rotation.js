@@ -202,7 +202,7 @@ export const lab = {
     { name: "distance", kind: "integer", min: -FAR, max: FAR, def: 3, symbol: "k" },
     { name: "dtype", kind: "choice", choices: ["float64"], def: "float64" },
     { name: "return", kind: "choice", choices: ["matrix"], def: "matrix" },
-    { name: "v.p", kind: "integer", min: 0, max: FAR, def: 4, symbol: "p" },
+    { name: "v.p", kind: "integer", min: 0, max: FAR, def: 4, symbol: "p", play: true },
     { name: "v.i", kind: "integer", min: 0, max: 31, def: 1, symbol: "i" },
     { name: "v.row", kind: "integer", min: 0, max: 63, def: 2 },
     { name: "v.column", kind: "integer", min: 0, max: 63, def: 2 },

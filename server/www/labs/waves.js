@@ -178,7 +178,7 @@ export const lab = {
     { name: "base", kind: "number", min: 2, max: 1000000, def: 10000, scale: "log", symbol: "base" },
     { name: "layout", kind: "choice", choices: LAYOUTS, def: "interleaved" },
     { name: "positions", kind: "count", min: 2, max: 512, def: 64 },
-    { name: "v.p", kind: "integer", min: 0, max: 511, def: 10, symbol: "p", most: (s) => s.positions - 1 },
+    { name: "v.p", kind: "integer", min: 0, max: 511, def: 10, symbol: "p", most: (s) => s.positions - 1, play: true },
     { name: "v.i", kind: "integer", min: 0, max: 255, def: 2, symbol: "i", most: (s) => s.d_model / 2 - 1 },
     { name: "v.phase", kind: "choice", choices: ["sin", "cos"], def: "sin" },
     { name: "v.q", kind: "integer", min: 0, max: 63, def: 14, symbol: "q", most: (s) => seen(s) - 1 },

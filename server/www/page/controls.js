@@ -6,6 +6,7 @@ import { live } from "lit-html/directives/live.js";
 import { fieldText } from "./fields.js";
 import { plainKey } from "./keys.js";
 import { hidden, locked } from "./page.js";
+import { playOffered, playToggle, plays } from "./play.js";
 import { say, words } from "./words.js";
 
 const fieldOf = (page, name) => page.lab.fields.find((field) => field.name === name);
@@ -16,13 +17,18 @@ const symbolClass = (field) => (field.symbol ? `sym-${field.symbol}` : "");
 const largest = (field, page) => field.most?.(page.state.value) ?? field.max;
 
 // What a reader did to a control may be no value of the field: live() puts the state back where the control differs.
+const playButton = (field, page) => html`<button type="button" class="play"
+    aria-label=${say(plays(field.name) ? words.page.stopOf : words.page.playOf, { name: labelOf(field) })}
+    @click=${() => playToggle(page, field, () => largest(field, page))}>${plays(field.name) ? words.page.stop : words.page.play}</button>`;
+
 const range = (field, value, page, id) => html`
   <input type="range" id=${id} min=${field.scale ? 0 : field.min} max=${field.scale ? 1000 : largest(field, page)}
     step=${field.scale ? 1 : field.step ?? 1} .value=${live(String(field.scale ? scaleTo(field, value) : value))}
     aria-valuetext=${fieldText({ ...field, kind: "number" }, value)}
     @input=${(event) => page.set({ [field.name]: field.scale ? scaleFrom(field, event.target.value) : Number(event.target.value) })}>
   <input type="number" aria-label=${say(words.page.asNumber, { name: labelOf(field) })} min=${field.min} max=${largest(field, page)} step=${field.step ?? "any"}
-    .value=${live(String(value))} @change=${(event) => page.set({ [field.name]: event.target.valueAsNumber })}>`;
+    .value=${live(String(value))} @change=${(event) => page.set({ [field.name]: event.target.valueAsNumber })}>
+  ${playOffered(field) ? playButton(field, page) : ""}`;
 
 // scale: "log": the slider's way is the logarithm's
 const scaleTo = (field, value) => Math.round((1000 * Math.log(value / field.min)) / Math.log(field.max / field.min));

@@ -4,7 +4,9 @@
 // A value outside its row is never passed on: it is moved to the nearest one allowed, and a note says so. So is what
 // settle(values) changes, where values depend on each other.
 //
-//     { name, kind, def, min, max, step, choices, symbol, most(values) }
+//     { name, kind, def, min, max, step, choices, symbol, most(values), play }
+//
+// play: true has a button that lets the value run from the least to the largest.
 //
 // integer, number    min..max by step; most(values): where other values leave less than max, what a slider goes to
 // choice             one of choices

@@ -5,6 +5,7 @@ import { controlsMount, numberMount } from "./controls.js";
 import { figureMount } from "./figure.js";
 import { pageOpen } from "./page.js";
 import { paperWatch } from "./paper.js";
+import { playWatch } from "./play.js";
 import { predictMount } from "./predict.js";
 import { symbolsWatch } from "./symbols.js";
 import { teacherMount } from "./teacher.js";
@@ -25,6 +26,7 @@ export function start(lab) {
   teacherMount(page, document.querySelector(".next"));
   symbolsWatch();
   paperWatch(page);
+  playWatch();
   targetFind(performance.now() + 5000);
   document.documentElement.dataset.ready = "";
 }

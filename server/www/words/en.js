@@ -27,6 +27,7 @@ export const words = {
 <li>Sliders and fields change all figures that depend on them.</li>
 <li>A number in the text that is underlined with dots can be changed where it stands: drag it sideways, or press the arrow keys on it.</li>
 <li>In heat maps and charts, press on a cell or a point to choose it. What is chosen in one figure is chosen in all.</li>
+<li>“Play” beside a slider lets its value run to the end, four steps a second. A press anywhere, or Escape, stops it.</li>
 <li>Symbols light up together: point at one in an equation, and see where it is in the figures, among the sliders and in the call.</li>
 </ul>
 <h2>Keys</h2>
@@ -92,6 +93,11 @@ export const words = {
     cell: "{row} {i}, {column} {j}: {value}",
     locked: "locked by the link",
     held: "Not changed: the link locks {names}.",
+    onThisPage: "On this page",
+    play: "Play",
+    playOf: "Play: {name}",
+    stop: "Stop",
+    stopOf: "Stop: {name}",
     asNumber: "{name}, as a number",
     window: "Shown: {rows} of {allRows} rows and {columns} of {allColumns} columns, around the chosen cell.",
     point: "{x} {at}: {values}",
@@ -1285,6 +1291,7 @@ $$k_j = \\mathrm{PE}(j) \\, W_k$$
 <p>We want a query that fits one key best: that of the place three back. So let the key be the place's vector as it is. And let the query be the place's own vector, with every hand turned back by three places: $q_{\\class{sym-p}{p}} = g \\, M_{-3} \\, \\mathrm{PE}(\\class{sym-p}{p})$. The number $g$ only makes it longer. Then query and key point the same way exactly where they should.</p>
 [[predict edge]]
 [[controls goal.attend d_model positions causal]]
+[[controls v.row]]
 [[figure weights]]
 <p>Now the head looks [[number goal.attend]] places from itself. Change it: the line moves. Nothing else does.</p>
 <p>At the edge: places 0, 1 and 2 have nobody three back. They cannot look at nothing, as weights add up to 1. As the page opens, each gives more than 0.99 to place 0, the nearest there is to what was asked for. A head in a trained model has the same trouble at the start of a text.</p>
