@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Lab 5, fingerprints: distances are chords where these tell the same, as the distance of two positions follows from how
-// far apart they are alone. Positions are rounded to few binary digits by code of this file. Only the last bit of a
+// Lab 5, fingerprints: distances are chords where these tell the same, as the distance of two positions follows from
+// how far apart they are alone. Positions are rounded to few binary digits by code of this file. Only the last bit of a
 // float32 speed is taken from the service's reply, as it is another program's exponential, which no formula tells.
 
 import { chord, gap, least, most, range, speed, wave } from "./_maths.mjs";
@@ -116,7 +116,7 @@ export const reference = {
   async prints(s) {
     const values = range(s.positions).flatMap((p) => wave(p, shape(s)));
     return {
-      rows: s.positions, columns: s.d_model, values, domain: 1,
+      rows: s.positions, columns: s.d_model, values, domain: 1, at: { row: s["v.p"], column: s["v.c"] },
       labels: { row: range(s.positions), column: range(s.d_model) },
       facts: { least: least(values), most: most(values), p: s["v.p"], size: Math.sqrt(s.d_model / 2) },
     };
@@ -125,7 +125,8 @@ export const reference = {
   async norms(s) {
     const waves = range(s.positions).map(() => Math.sqrt(s.d_model / 2));
     const all = [...Object.values(numberings).map((sizes) => sizes(s)), waves];
-    return { lines: all.map((y) => ({ x: range(y.length), y })), facts: { least: waves[0], most: waves[0] } };
+    const lines = all.map((y) => ({ x: range(y.length), y }));
+    return { lines, at: s["v.p"], facts: { least: waves[0], most: waves[0] } };
   },
 
   async distances(s) {
@@ -133,7 +134,7 @@ export const reference = {
     const [p, q] = [s["v.p"], s["v.q"]];
     const values = rows.flatMap((_, a) => rows.map((__, b) => chord(b - a, s.d_model, s.base)));
     return {
-      rows: s.positions, columns: s.positions, values, domain: Math.sqrt(2 * s.d_model),
+      rows: s.positions, columns: s.positions, values, domain: Math.sqrt(2 * s.d_model), at: { row: p, column: q },
       labels: { row: range(s.positions), column: range(s.positions) },
       facts: { p, q, at: chord(q - p, s.d_model, s.base), ...nearestTwo(rows) },
     };
@@ -147,6 +148,7 @@ export const reference = {
     const k = s["v.k"];
     return {
       lines: [{ x, y }, { x: records, y: records.map((at) => y[at - 1]) }],
+      at: k,
       facts: {
         d, k, nearest: records.at(-1), least: y[records.at(-1) - 1], at: y[k - 1],
         turns: (k / 2 / Math.PI).toFixed(5),
@@ -160,14 +162,15 @@ export const reference = {
       const step = chord(1, d, s.base);
       return [String(d), k, at, { holds: k === 1, number: step, text: { say: words.step, values: { step } } }];
     });
-    return { cells, scale: 1, facts: { n: cells.filter((row) => row[3].holds).length, all: WIDTHS.length } };
+    const at = { row: WIDTHS.indexOf(Number(s["v.width"])) };
+    return { cells, scale: 1, at, facts: { n: cells.filter((row) => row[3].holds).length, all: WIDTHS.length } };
   },
 
   async different(s) {
     const x = range(MANY / PART, 1).map((n) => n * PART);
     const lines = FORMS.map((form) => ({ x, y: different(form) }));
     const [float32, float16, bfloat16] = lines.map(({ y }) => y[s["v.n"] / PART - 1]);
-    return { lines, facts: { n: s["v.n"], float32, float16, bfloat16 } };
+    return { lines, at: s["v.n"], facts: { n: s["v.n"], float32, float16, bfloat16 } };
   },
 
   async errors(s, ask) {
@@ -175,7 +178,7 @@ export const reference = {
     const step = chord(1, s.d_model, s.base);
     return {
       lines: [...lines, { x: [1, ODD.at(-1)], y: [step, step] }],
-      facts: { last: ODD.at(-1), error: lines[0].y.at(-1) },
+      at: s["v.far"], facts: { last: ODD.at(-1), error: lines[0].y.at(-1) },
     };
   },
 };

@@ -65,6 +65,7 @@ function heat(weights, s) {
   const row = weights[s["v.row"]].map(Math.fround);
   return {
     rows: weights.length, columns: weights.length, values: weights.flat(), domain: 1,
+    at: { row: s["v.row"], column: s["v.column"] },
     labels: { row: range(weights.length), column: range(weights.length) },
     facts: { p: s["v.row"], most: most(row), to: row.indexOf(most(row)) },
   };
@@ -96,6 +97,7 @@ export const reference = {
     const none = massOf(range(s.positions).map((p) => even(s, p)), s);
     return {
       lines: [{ x, y: waves }, { x, y: none }],
+      at: Math.max(s["v.row"], -s["goal.attend"]),
       facts: { mean: mean(waves), least: least(waves), places: x.length, none: mean(none), tries: TRIES },
     };
   },

@@ -63,7 +63,7 @@ export const reference = {
       const [from, end] = [hand(s, i, p), hand(s, i, to)];
       return { hands: [from, end, end], arcs: [arc(from, end, way(s, s.distance))] };
     });
-    return { circles, facts: { p, to, miss: 0 } };
+    return { circles, at: { p, k: s.distance }, facts: { p, to, miss: 0 } };
   },
 
   async proof(s, _, { labels: of }) {
@@ -101,7 +101,7 @@ export const reference = {
     const block = (row, column) => entry(first + row, first + column);
     return {
       rows: d, columns: d, values: range(d * d).map((at) => entry(Math.floor(at / d), at % d)), domain: 1,
-      labels: { row: names, column: names },
+      at: { row: s["v.row"], column: s["v.column"] }, labels: { row: names, column: names },
       facts: { i: s["v.i"], a: block(0, 0), b: block(0, 1), c: block(1, 0), d: block(1, 1), zeros: d * d - 2 * d },
     };
   },
@@ -111,9 +111,9 @@ export const reference = {
     const random = missesOf(s);
     return {
       lines: [{ x: range(PLACES), y: range(PLACES).fill(0), scale: 1e-3 }, { x: range(PLACES), y: random }],
-      facts: { waves: 0, said: 0, least: least(random), most: most(random) },
+      at: s["v.p"], facts: { waves: 0, said: 0, least: least(random), most: most(random) },
     };
   },
 
-  products: async () => products,
+  products: async (s) => ({ ...products, at: s.distance }),
 };

@@ -42,7 +42,7 @@ function strip(which, s) {
   const parts = sentence(s);
   const [p, c] = [s["v.p"], s["v.c"]];
   return {
-    rows: s.tokens.length, columns: s.width, values: parts[which].flat(), domain: 3,
+    rows: s.tokens.length, columns: s.width, values: parts[which].flat(), domain: 3, at: { row: p, column: c },
     labels: { row: s.tokens.map((token, place) => `${place} ${token}`), column: range(s.width) },
     facts: {
       word: s.tokens[p], p, c, value: parts[which][p][c], ofWord: parts.words[p][c], ofPlace: parts.places[p][c],
@@ -100,6 +100,7 @@ export const reference = {
     const p = s["v.p"];
     return {
       lines: [words, places, sums].map((list) => ({ x: range(s.tokens.length), y: list.map(norm) })),
+      at: p,
       facts: { word: s.tokens[p], ofWord: norm(words[p]), ofPlace: norm(places[p]), root: Math.sqrt(s.width / 2) },
     };
   },
@@ -114,7 +115,7 @@ export const reference = {
       return [s.tokens[p], names[at], cosines[own], other, { holds: at === own, text: "" }];
     });
     const right = cells.filter((row) => row[4].holds).length;
-    return { cells, facts: { right, n: s.tokens.length, all: names.length } };
+    return { cells, at: { row: s["v.p"] }, facts: { right, n: s.tokens.length, all: names.length } };
   },
 
   async found(s) {
@@ -123,7 +124,7 @@ export const reference = {
     const here = WIDTHS.indexOf(at);
     return {
       lines: [{ x: WIDTHS, y: root }, { x: WIDTHS, y: table }],
-      facts: { at, root: root[here], table: table[here], all: 64 },
+      at, facts: { at, root: root[here], table: table[here], all: 64 },
     };
   },
 
@@ -132,7 +133,7 @@ export const reference = {
     const at = atWidth(s);
     return {
       lines: [{ x: WIDTHS, y }, { x: WIDTHS, y: WIDTHS.map((d) => Math.sqrt(2 / Math.PI / d)) }],
-      facts: { at, mean: y[WIDTHS.indexOf(at)] },
+      at, facts: { at, mean: y[WIDTHS.indexOf(at)] },
     };
   },
 };
