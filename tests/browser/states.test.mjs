@@ -27,10 +27,13 @@ const ask = askFrom(site.origin);
 
 const files = readdirSync(join(top, "tests", "browser", "references"));
 
-const referenceOf = async (name) => (files.includes(`${name}.mjs`) ? (await import(`./references/${name}.mjs`)).reference : {});
+/** What a reference exports: `reference`, and states, `corners`, to which few random ones come. */
+const moduleOf = async (name) => (files.includes(`${name}.mjs`) ? import(`./references/${name}.mjs`) : { reference: {} });
+
+const modules = Object.fromEntries(await Promise.all(labs.map(async ({ name }) => [name, await moduleOf(name)])));
 
 /** { LAB: { FIGURE: async (s, ask, words) => expected } } */
-const references = Object.fromEntries(await Promise.all(labs.map(async ({ name }) => [name, await referenceOf(name)])));
+const references = Object.fromEntries(labs.map(({ name }) => [name, modules[name].reference]));
 
 for (const { name, figures } of labs) {
   test(`${name}: every figure has a reference`, () =>
@@ -192,8 +195,9 @@ for (const [k, { name: lab, fields, about }] of labs.entries()) {
     pageTest(site, `${lab}, ${theme}: ${STATES / 2} random states, seed ${seed}`, `/labs/${lab}`, { theme }, async (page, t) => {
       const names = await figureNames(page);
       const seen = { figures: 0 };
-      for (let i = 0; i < STATES / 2; i++) {
-        const state = randomState(fields, random);
+      const some = Array.from({ length: STATES / 2 }, () => randomState(fields, random));
+      const states = [...some, ...(theme === "light" ? modules[lab].corners ?? [] : [])];
+      for (const [i, state] of states.entries()) {
         try {
           await tryState(page, { lab, names, about: about ?? names[0] }, state, seen);
         } catch (error) {

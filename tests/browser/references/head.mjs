@@ -88,6 +88,9 @@ function namesOf(d, { sine, cosine }) {
   return { row: names, column: names };
 }
 
+/** Where what is not yet known comes next to what is wanted. */
+export const corners = [{ d_model: 24, "goal.attend": -3, positions: 24, causal: false }];
+
 export const reference = {
   weights: async (s) => heat(headBack(s, s.positions).weights, s),
 
