@@ -20,6 +20,15 @@ const pick = (list, random) => list[Math.floor(random() * list.length)];
 /** Small numbers more often than large ones, as most that can go wrong goes wrong there. */
 const whole = ({ min, max, step = 1 }, random) => min + step * Math.floor(((max - min) / step + 1) * random() ** 2 * 0.999999);
 
+/** Every third word is one that stands there already, so that there are twins, and more than two of a kind. */
+function sentence(n, random) {
+  const words = [];
+  while (words.length < n) {
+    words.push(pick(random() < 0.35 && words.length ? words : WORDS, random));
+  }
+  return words;
+}
+
 const values = {
   integer: whole,
   count: whole,
@@ -28,7 +37,7 @@ const values = {
   numbers: ({ min, max, def }, random) => def.map(() => Number((min + (max - min) * random()).toPrecision(2))),
   choice: ({ choices }, random) => pick(choices, random),
   flag: (_, random) => random() < 0.5,
-  words: ({ min = 1, max }, random) => Array.from({ length: whole({ min, max }, random) }, () => pick(WORDS, random)),
+  words: ({ min = 1, max }, random) => sentence(whole({ min, max }, random), random),
 };
 
 /** Changes of most fields; not of all, as what a lab makes of one may overrule others. */

@@ -147,10 +147,11 @@ const own = (query) => {
   return params.toString();
 };
 
-/** Brings the page into a state; its link, which the address has followed to. */
+/** Brings the page into a state, its words last, as a choice may bring others; its link, which the address followed. */
 async function enter(page, name, state) {
   const link = await inFigure(page, name, ({ page }, state) => {
     page.set(state);
+    page.set(Object.fromEntries(Object.entries(state).filter(([, value]) => Array.isArray(value))));
     return page.link();
   }, state);
   await ready(page);
