@@ -19,7 +19,7 @@ const largest = (field, page) => field.most?.(page.state.value) ?? field.max;
 // What a reader did to a control may be no value of the field: live() puts the state back where the control differs.
 const playButton = (field, page) => html`<button type="button" class="play"
     aria-label=${say(plays(field.name) ? words.page.stopOf : words.page.playOf, { name: labelOf(field) })}
-    @click=${() => playToggle(page, field, () => largest(field, page))}>${plays(field.name) ? words.page.stop : words.page.play}</button>`;
+    @click=${() => playToggle(page, field, largest(field, page))}>${plays(field.name) ? words.page.stop : words.page.play}</button>`;
 
 const range = (field, value, page, id) => html`
   <input type="range" id=${id} min=${field.scale ? 0 : field.min} max=${field.scale ? 1000 : largest(field, page)}

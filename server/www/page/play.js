@@ -16,26 +16,25 @@ function stop() {
   playing.value = "";
 }
 
-/** One step on; at the end, or where the page does not go along, it is over. */
-function step(page, { name, step: by = 1 }, most) {
-  const value = page.state.value[name] + by;
-  if (value > most(page) || !page.set({ [name]: value })) {
+/** One step on; where that changes nothing, as at the end, it is over. */
+function next(page, { name, step = 1 }) {
+  if (!page.set({ [name]: page.state.value[name] + step })) {
     stop();
   }
 }
 
 /** Begins or ends it. From its end a field begins anew. */
-export function playToggle(page, field, most) {
+export function playToggle(page, field, last) {
   const on = plays(field.name);
   stop();
   if (on) {
     return;
   }
-  if (page.state.value[field.name] >= most(page)) {
+  if (page.state.value[field.name] >= last) {
     page.set({ [field.name]: field.min });
   }
   playing.value = field.name;
-  timer = setInterval(() => step(page, field, most), WAIT);
+  timer = setInterval(next, WAIT, page, field);
 }
 
 /** To be called once. */
