@@ -215,12 +215,6 @@ const swallowed = (page) =>
         ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"].flatMap((key) => press(element, key, { [name]: true }))));
   });
 
-for (const { name: lab } of labs) {
-  pageTest(site, `${lab}: Alt, Control and Meta with an arrow are left to the browser`, `/labs/${lab}`, {}, async (page) => {
-    assert.deepEqual(await swallowed(page), []);
-  });
-}
-
 /** Names that more than one control of a list has, as a reader hears them. */
 const twice = (page) =>
   page.$$eval(".controls", (all) => all.flatMap((host) => {
@@ -239,9 +233,13 @@ const misnamed = (page) =>
     }));
 
 for (const { name: lab } of labs) {
-  pageTest(site, `${lab}: what takes no keys is a picture, with a text, and no two controls have the same name`, `/labs/${lab}`, {}, async (page) => {
+  pageTest(site, `${lab}: what takes keys says so and leaves the browser its own, and all has a name of its own`, `/labs/${lab}`, {}, async (page) => {
     assert.deepEqual(await misnamed(page), []);
     assert.deepEqual(await twice(page), []);
+    assert.deepEqual(await swallowed(page), []);
+    const stops = await page.$$eval(".below > .tools", (all) =>
+      all.map((bar) => [...bar.querySelectorAll("button")].filter(({ tabIndex }) => tabIndex === 0).length));
+    assert.deepEqual(stops, Array(stops.length).fill(1), "stops of Tab in each row of buttons");
   });
 }
 
@@ -258,14 +256,6 @@ pageTest(site, "order: a word is taken along with Shift and an arrow", "/labs/or
 // ---- Rows of buttons ----------------------------------------------------------------------------------------------
 
 const focusedText = (page) => page.evaluate(() => document.activeElement.textContent.trim());
-
-for (const { name: lab } of labs) {
-  pageTest(site, `${lab}: the buttons beneath a figure are one stop of Tab`, `/labs/${lab}`, {}, async (page) => {
-    const stops = await page.$$eval(".below > .tools", (all) =>
-      all.map((bar) => [...bar.querySelectorAll("button")].filter(({ tabIndex }) => tabIndex === 0).length));
-    assert.deepEqual(stops, Array(stops.length).fill(1));
-  });
-}
 
 pageTest(site, "beneath a figure: arrows lead from button to button, to files that were opened, and Tab leads out", `/labs/${labs[0].name}`, { permissions: ["clipboard-read", "clipboard-write"] }, async (page) => {
   const bar = page.locator(".below > .tools").first();

@@ -18,7 +18,15 @@ async function swipe(page, { x, y }, right, down) {
     await send("touchMove", [{ x: x + (right * k) / 8, y: y + (down * k) / 8 }]);
     await page.evaluate(() => new Promise(requestAnimationFrame));
   }
+  await send("touchMove", [{ x: x + right, y: y + down }]); // held, so that the page does not roll on
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 120)));
   await send("touchEnd", []);
+  await page.evaluate(async () => {
+    for (let last = NaN; last !== scrollY; ) {
+      last = scrollY;
+      await new Promise((resolve) => setTimeout(resolve, 60));
+    }
+  });
   await session.detach();
   await ready(page);
 }
@@ -42,32 +50,37 @@ async function swiped(page, name, selector, right, down) {
   return { scrolled: (await scrolled(page)) - before.y, changed: (await stateText(page, name)) !== before.text };
 }
 
-const PLATES = [["waves", "matrix", ".plate"], ["waves", "alias", ".plate"], ["waves", "jumps", ".plate"], ["rotation", "hands", ".plate"], ["order", "other", ".tokens button"]];
-
-for (const [lab, name, selector] of PLATES) {
-  pageTest(site, `${lab}, ${name}: a swipe up scrolls the page and changes nothing`, `/labs/${lab}`, phone, async (page) => {
-    const done = await swiped(page, name, selector, 0, -160);
-    assert.ok(done.scrolled > 80, `scrolled by ${done.scrolled}`);
-    assert.equal(done.changed, false, "and changed the state");
-  });
+async function scrolls(page, name, selector) {
+  const done = await swiped(page, name, selector, 0, -160);
+  assert.ok(done.scrolled > 80, `${name}: scrolled by ${done.scrolled}`);
+  assert.equal(done.changed, false, `${name}: and changed the state`);
 }
 
-for (const [lab, name] of [["waves", "matrix"], ["waves", "jumps"]]) {
-  pageTest(site, `${lab}, ${name}: a tap chooses, and a swipe sideways does`, `/labs/${lab}`, phone, async (page) => {
-    const done = await swiped(page, name, ".plate", 120, 0);
-    assert.deepEqual([done.changed, Math.abs(done.scrolled) < 5], [true, true], `scrolled by ${done.scrolled}`);
-    const before = await stateText(page, name);
-    const { x, y } = await middle(page, `#${name} .plate`);
-    await page.touchscreen.tap(x - 40, y - 20);
-    await ready(page);
-    assert.notEqual(await stateText(page, name), before, "a tap chose nothing");
-  });
+async function chooses(page, name) {
+  const done = await swiped(page, name, ".plate", 120, 0);
+  assert.deepEqual([done.changed, Math.abs(done.scrolled) < 5], [true, true], `${name}: scrolled by ${done.scrolled}`);
+  const before = await stateText(page, name);
+  const { x, y } = await middle(page, `#${name} .plate`);
+  await page.touchscreen.tap(x - 40, y - 20);
+  await ready(page);
+  assert.notEqual(await stateText(page, name), before, `${name}: a tap chose nothing`);
 }
 
-pageTest(site, "order: a word is carried sideways by a finger", "/labs/order", phone, async (page) => {
+pageTest(site, "waves: over maps and charts a swipe up scrolls, a tap and a swipe sideways choose", "/labs/waves", phone, async (page) => {
+  for (const name of ["matrix", "alias", "jumps"]) {
+    await scrolls(page, name, ".plate");
+  }
+  for (const name of ["matrix", "jumps"]) {
+    await chooses(page, name);
+  }
+});
+
+pageTest(site, "order: over words a swipe up scrolls, and a word is carried sideways", "/labs/order", phone, async (page) => {
+  await scrolls(page, "other", ".tokens button");
   assert.equal((await swiped(page, "other", ".tokens button", 110, 0)).changed, true);
 });
 
-pageTest(site, "rotation: a hand is turned by a finger", "/labs/rotation", phone, async (page) => {
+pageTest(site, "rotation: over circles a swipe up scrolls, but on a hand it turns the hand", "/labs/rotation", phone, async (page) => {
+  await scrolls(page, "hands", ".plate");
   assert.equal((await swiped(page, "hands", "[data-hand=p]", 30, 40)).changed, true);
 });
