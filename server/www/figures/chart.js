@@ -164,7 +164,7 @@ function listen(plate, figure) {
 }
 
 function draw(stage, data, figure) {
-  const width = Math.max(200, stage.clientWidth);
+  const width = Math.max(200, figure.width);
   const right = width - LEFT - 8;
   const x = along(data.x, right);
   const y = along(data.y, HEIGHT - TOP - BOTTOM);

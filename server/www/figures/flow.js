@@ -41,8 +41,8 @@ function drawLink(from, to) {
 
 const spoken = (data) => `${data.title}: ${data.boxes.map(({ name, text }) => `${name}, ${text}`).join("; ")}`;
 
-function draw(stage, data) {
-  const width = Math.min(WIDE, Math.max(200, stage.clientWidth));
+function draw(stage, data, figure) {
+  const width = Math.min(WIDE, Math.max(200, figure.width));
   const frames = data.boxes.map((box) => frame(box, width, data.columns));
   const height = Math.max(...frames.map(({ y }) => y)) + HIGH + 2;
   render(

@@ -29,8 +29,8 @@ const columnName = (data, j) => data.columnName?.(j) ?? String(j);
 const LEGIBLE = 16; // pixels of a row with its name beside it
 
 /** Which part is shown, in cells how wide and how high. */
-function layout(stage, data) {
-  const width = Math.max(64, stage.clientWidth - (data.labels ? SIDE : 64));
+function layout(room, data) {
+  const width = Math.max(64, room - (data.labels ? SIDE : 64));
   const rows = part(data.rows, HEIGHT, data.at?.row ?? 0);
   const columns = part(data.columns, width, data.at?.column ?? 0);
   const cell = Math.max(1, Math.floor(Math.min(width / columns.n, HEIGHT / rows.n, data.cell ?? (data.labels ? 56 : 32))));
@@ -40,14 +40,17 @@ function layout(stage, data) {
 /** What a canvas's pixels follow from; while it is the same, as when only the chosen cell changes, they are right. */
 const sources = new WeakMap();
 
-function paintIfOther(canvas, data, { rows, columns }, theme) {
-  const source = [data.values, data.domain, data.columns, theme, rows.from, rows.n, columns.from, columns.n];
+function ifOther(canvas, source, paint) {
   if (sources.get(canvas)?.every((part, i) => part === source[i])) {
     return;
   }
   sources.set(canvas, source);
-  paint(canvas, data, { rows, columns }, theme);
+  paint();
 }
+
+/** What colours and numbers of cells follow from. */
+const sourceOf = (data, { rows, columns, cell }, theme) =>
+  [data.values, data.domain, data.columns, theme, rows.from, rows.n, columns.from, columns.n, cell, globalThis.devicePixelRatio];
 
 function paint(canvas, data, view, theme) {
   const colours = palettes[theme];
@@ -178,7 +181,7 @@ const axis = (title, arrow, ends) => html`<p class="axis">${title} ${arrow}
 const place = (left, top, width, height) => `left:${left}px;top:${top}px;width:${width}px;height:${height}px`;
 
 function draw(stage, data, figure) {
-  const view = layout(stage, data);
+  const view = layout(figure.width, data);
   const { rows, columns, cell, high } = view;
   const { labels } = data;
   const theme = figure.page.theme.value;
@@ -204,12 +207,14 @@ function draw(stage, data, figure) {
     stage,
   );
   const plate = stage.querySelector(".plate");
-  paintIfOther(plate.querySelector("canvas"), data, view, theme);
-  bar(stage.querySelector(".colours"), theme, data);
-  const numbers = plate.querySelector(".numbers");
+  const source = sourceOf(data, view, theme);
+  const [colours, numbers] = ["canvas", ".numbers"].map((name) => plate.querySelector(name));
+  ifOther(colours, source, () => paint(colours, data, view, theme));
   if (numbers) {
-    write(numbers, data, view, theme);
+    ifOther(numbers, source, () => write(numbers, data, view, theme));
   }
+  const scale = stage.querySelector(".colours");
+  ifOther(scale, [theme, belowZero(data.values)], () => bar(scale, theme, data));
   if (!plate.listening) {
     plate.listening = true;
     listen(plate, figure);

@@ -177,6 +177,8 @@ const lengths = {
   probe: (p) => ({ "v.p": p }),
 };
 
+const unitsOf = kept((words, n, width) => rows(words, n, width).map(unit));
+
 /** The dictionary, and words of the sentence that are not in it. */
 const known = (s) => [...new Set([...WORDS, ...s.tokens])];
 
@@ -185,7 +187,7 @@ const left = {
   calls: (s) => [block(s), dictionary(s, known(s), s.width)],
   data: ([both, words], s, text) => {
     const names = known(s);
-    const units = rows(words, names.length, s.width).map(unit);
+    const units = unitsOf(words, names.length, s.width);
     return {
       head: [text.word, text.nearest, text.itself, text.other, text.same],
       rows: s.tokens.map((token, p) => {

@@ -80,17 +80,24 @@ function figureDraw(figure, state, calls, replies) {
   figure.show(first);
 }
 
-/** In a window that became wider or narrower the same is drawn anew, as it fits there. */
+/**
+ * In a window that became wider or narrower the same is drawn anew, as it fits there. Drawings take figure.width: to
+ * ask the stage while others draw would lay out the page once for each figure.
+ */
 function resizeWatch(figure) {
-  const { host, kind, stage } = figure;
-  let width = host.clientWidth;
+  const { kind, stage } = figure;
+  figure.width = stage.clientWidth;
   const watch = new ResizeObserver(() => {
-    if (host.clientWidth !== width && figure.data && !stage.querySelector(".failed")) {
+    const width = stage.clientWidth;
+    if (width === figure.width) {
+      return;
+    }
+    figure.width = width;
+    if (figure.data && !stage.querySelector(".failed")) {
       kind.draw(stage, figure.data, figure);
     }
-    width = host.clientWidth;
   });
-  watch.observe(host);
+  watch.observe(stage);
 }
 
 /** Once what is drawn is what the page's state asks for. What a reader's own probe found is said. */
