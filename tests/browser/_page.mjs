@@ -120,13 +120,22 @@ function pixelsOf(canvas) {
   return copy.getImageData(0, 0, canvas.width, canvas.height).data;
 }
 
+/** For what runs in the page: how light a colour of CSS is, 0 to 1, as WCAG measures it for contrast. */
+function lightOf(colour) {
+  const [r, g, b] = colour.match(/[\d.]+/g).slice(0, 3).map((text) => {
+    const v = text / 255;
+    return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
 /** A page in a context of its own. */
 export async function pageOpen(site, path, { width = 1280, height = 900, theme = "light", origin = site.origin, ...more } = {}) {
   const context = await site.browser.newContext({ viewport: { width, height }, colorScheme: theme, ...more });
   context.setDefaultTimeout(20_000);
   const page = await context.newPage();
   watch(page, origin);
-  await page.addInitScript(`globalThis.pixelsOf = ${pixelsOf}`);
+  await page.addInitScript(`Object.assign(globalThis, { pixelsOf: ${pixelsOf}, lightOf: ${lightOf} })`);
   page.status = (await page.goto(origin + path))?.status();
   if (path.includes("/labs/") && more.javaScriptEnabled !== false && page.status === 200) {
     await ready(page);

@@ -61,19 +61,13 @@ async function accessFaults(page) {
 /** Texts in equations and drawings whose contrast with what is behind them is below 4.5, as WCAG measures it. */
 const contrastFaults = (page) =>
   page.evaluate(() => {
-    const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
-    const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-    const light = (colour) => {
-      const [r, g, b] = parts(colour).map((v) => linear(v / 255));
-      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    };
     const behind = (element) => {
       const colour = getComputedStyle(element).backgroundColor;
-      return parts(colour)[3] === 0 && element.parentElement ? behind(element.parentElement) : colour;
+      return Number(colour.match(/[\d.]+/g)[3]) === 0 && element.parentElement ? behind(element.parentElement) : colour;
     };
     return [...document.querySelectorAll("math, math *, svg text")].flatMap((element) => {
       const style = getComputedStyle(element);
-      const [low, high] = [light(element.matches("svg *") ? style.fill : style.color), light(behind(element))].sort((a, b) => a - b);
+      const [low, high] = [lightOf(element.matches("svg *") ? style.fill : style.color), lightOf(behind(element))].sort((a, b) => a - b);
       return (high + 0.05) / (low + 0.05) >= 4.5 ? [] : [`contrast below 4.5: ${element.outerHTML.slice(0, 80)}`];
     });
   });
@@ -114,14 +108,8 @@ const alike = (page) =>
 /** What is not seen where the reader's system chooses the colours: [what]. */
 const unseen = (page) =>
   page.evaluate(() => {
-    const parts = (colour) => colour.match(/[\d.]+/g).map(Number);
-    const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-    const light = (colour) => {
-      const [r, g, b] = parts(colour).map((v) => linear(v / 255));
-      return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    };
-    const canvas = light(getComputedStyle(document.body).backgroundColor);
-    const seen = (colour) => (Math.max(light(colour), canvas) + 0.05) / (Math.min(light(colour), canvas) + 0.05) >= 3;
+    const canvas = lightOf(getComputedStyle(document.body).backgroundColor);
+    const seen = (colour) => (Math.max(lightOf(colour), canvas) + 0.05) / (Math.min(lightOf(colour), canvas) + 0.05) >= 3;
     const all = (selector, test) => [...document.querySelectorAll(selector)].filter((element) => !test(getComputedStyle(element), element))
       .map((element) => `${selector}: ${element.outerHTML.slice(0, 90)}`);
     const system = (text) => {
