@@ -26,8 +26,9 @@ export function saveNpy(figure) {
 
 const isNumber = (text) => text.trim() !== "" && Number.isFinite(Number(text));
 
-/** A text that a spreadsheet would take for a formula begins with an apostrophe. */
-const harmless = (cell) => (typeof cell === "string" && /^[=+\-@\t\r]/.test(cell) && !isNumber(cell) ? `'${cell}` : String(cell));
+/** A text that a spreadsheet would take for a formula begins with an apostrophe, also behind what may divide cells. */
+const harmless = (cell) =>
+  (typeof cell === "string" && !isNumber(cell) ? cell.replace(/(^|[;\t\r\n])(?=[=+\-@])|^(?=[\t\r])/g, "$1'") : String(cell));
 
 const quoted = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
