@@ -13,7 +13,7 @@ export function randomFrom(start) {
   };
 }
 
-const WORDS = ["the", "dog", "bites", "man", "Hund", "beißt", "Ω", "a&b", "100%", "it's", "\"q\"", "x=1", "+", "日本", "ö", "."];
+const WORDS = ["the", "dog", "bites", "man", "Hund", "beißt", "Ω", "a&b", "100%", "it's", "\"q\"", "x=1", "= a", "+", "日本", "ö", "."];
 
 const pick = (list, random) => list[Math.floor(random() * list.length)];
 

@@ -93,12 +93,14 @@ function twinVerdict(w, tokens, words) {
   return say(gap === 0 ? words.same : words.apart, { twin: tokens[twins[0]], gap });
 }
 
-/** "=" before the names of rows that are equal, number by number. */
-function signed(tokens, w) {
-  const n = tokens.length;
-  const text = (i) => rowOf(w, i, n).join();
-  return tokens.map((word, i) => (tokens.some((_, j) => j !== i && text(i) === text(j)) ? `= ${word}` : word));
+/** Of each row whether another one is equal to it, number by number. */
+function alike(w, n) {
+  const texts = count(n).map((i) => rowOf(w, i, n).join());
+  return texts.map((text, i) => texts.some((other, j) => j !== i && other === text));
 }
+
+/** "=" before the names of such rows. */
+const signed = (tokens, w) => alike(w, tokens.length).map((twin, i) => (twin ? `= ${tokens[i]}` : tokens[i]));
 
 // ---- Drawings ----------------------------------------------------------------------------------------------------
 
@@ -130,7 +132,7 @@ const sentence = (field) => ({
   calls: (s) => [block(s, s[field])],
   data: ([{ data }], s, words) => {
     const tokens = s[field];
-    const equal = signed(tokens, data).map((text) => text.startsWith("= "));
+    const equal = alike(data, tokens.length);
     return {
       words: tokens, field,
       below: tokens.map((_, i) => `${i}${equal[i] ? " =" : ""}`),
