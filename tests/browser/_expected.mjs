@@ -294,7 +294,8 @@ function chartAgrees({ data, drawn, named }, what) {
     return;
   }
   numbersNear(drawn.at, [X(data.at)], 0.5, `${what}, the chosen x`);
-  const values = data.lines.flatMap(({ name, x, y }, k) => [k ? "; " : "", `${name} `, y[nearest(x, data.at)]]);
+  const there = data.lines.filter(({ x }) => x.includes(data.at)); // a line that has no point there says nothing
+  const values = (there.length ? there : data.lines).flatMap(({ name, x, y }, k) => [k ? "; " : "", `${name} `, y[nearest(x, data.at)]]);
   textAgrees(drawn.said, [null, ": ", ...values], 0, `${what}, the chosen values`);
 }
 

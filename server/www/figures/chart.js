@@ -14,6 +14,7 @@ import { html, nothing, render, svg } from "lit-html";
 import { cutText } from "../page/fields.js";
 import { plainKey } from "../page/keys.js";
 import { pointWatch } from "../page/pointer.js";
+import { chosenAt } from "../page/probe.js";
 import { say, shown, words } from "../page/words.js";
 
 const LEFT = 52;
@@ -121,11 +122,17 @@ function nearest(line, x) {
   return best;
 }
 
+/** Lines that have a point at x; where none has, as between points, all. */
+function linesAt({ lines }, x) {
+  const there = lines.filter((line) => line.x.includes(x));
+  return there.length ? there : lines;
+}
+
 const atText = (data) =>
   data.at === undefined || !data.lines.length ? "" :
   say(words.page.point, {
     x: data.x.title, at: data.xName?.(data.at) ?? shown(data.at),
-    values: data.lines.map((line) => `${line.name} ${shown(line.y[nearest(line, data.at)])}`).join("; "),
+    values: linesAt(data, data.at).map((line) => `${line.name} ${shown(line.y[nearest(line, data.at)])}`).join("; "),
   });
 
 /** The x values that can be chosen: those named, or those of the first line with points, or of the first. */
@@ -137,9 +144,10 @@ function stops(data) {
   return line ? whole(line, line.x) : [];
 }
 
-function step(event, data) {
-  const all = stops(data);
-  const now = data.at === undefined ? 0 : nearest({ x: all }, data.at);
+function step(event, figure) {
+  const all = stops(figure.data);
+  const at = chosenAt(figure);
+  const now = at === undefined ? 0 : nearest({ x: all }, at);
   const by = { ArrowLeft: -1, ArrowRight: 1, PageDown: -10, PageUp: 10, Home: -all.length, End: all.length }[plainKey(event)];
   return by && all[Math.min(all.length - 1, Math.max(0, now + by * (event.shiftKey ? 10 : 1)))];
 }
@@ -154,7 +162,7 @@ function listen(plate, figure) {
     figure.probe(all[nearest({ x: all }, x)]);
   };
   plate.addEventListener("keydown", (event) => {
-    const x = figure.probe && step(event, figure.data);
+    const x = figure.probe && step(event, figure);
     if (x !== undefined) {
       event.preventDefault();
       figure.probe(x);

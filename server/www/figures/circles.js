@@ -17,6 +17,7 @@
 
 import { html, render, svg } from "lit-html";
 import { plainKey } from "../page/keys.js";
+import { isFirst } from "../page/pointer.js";
 import { probeFree } from "../page/probe.js";
 import { shown, words } from "../page/words.js";
 
@@ -131,7 +132,7 @@ function listen(plate, figure) {
     }
   });
   plate.addEventListener("pointerdown", (event) => {
-    if (figure.probe && event.target.dataset.hand) {
+    if (figure.probe && event.target.dataset.hand && isFirst(event)) {
       event.preventDefault(); // no text is selected on the way
       plate.focus({ preventScroll: true });
       turn(event, plate, figure);

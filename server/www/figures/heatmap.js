@@ -11,6 +11,7 @@ import { html, nothing, render } from "lit-html";
 import { colourIndex, pixels } from "../page/colour.js";
 import { plainKey } from "../page/keys.js";
 import { pointWatch } from "../page/pointer.js";
+import { chosenAt } from "../page/probe.js";
 import { say, shown, words } from "../page/words.js";
 
 const palettes = { light: pixels("light"), dark: pixels("dark") };
@@ -28,11 +29,11 @@ const columnName = (data, j) => data.columnName?.(j) ?? String(j);
 
 const LEGIBLE = 16; // pixels of a row with its name beside it
 
-/** Which part is shown, in cells how wide and how high. */
-function layout(room, data) {
+/** Which part is shown, in cells how wide and how high. Under a pointer that is down it stays: see listen(). */
+function layout({ width: room, held }, data) {
   const width = Math.max(64, room - (data.labels ? SIDE : 64));
-  const rows = part(data.rows, HEIGHT, data.at?.row ?? 0);
-  const columns = part(data.columns, width, data.at?.column ?? 0);
+  const rows = held?.rows ?? part(data.rows, HEIGHT, data.at?.row ?? 0);
+  const columns = held?.columns ?? part(data.columns, width, data.at?.column ?? 0);
   const cell = Math.max(1, Math.floor(Math.min(width / columns.n, HEIGHT / rows.n, data.cell ?? (data.labels ? 56 : 32))));
   return { rows, columns, cell, high: Math.max(cell, data.labels ? LEGIBLE : 1) };
 }
@@ -118,8 +119,9 @@ const STEPS = {
   ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], PageUp: [-10, 0], PageDown: [10, 0],
 };
 
-function moved(event, data) {
-  const at = data.at ?? { row: 0, column: 0 };
+function moved(event, figure) {
+  const { data } = figure;
+  const at = chosenAt(figure) ?? { row: 0, column: 0 };
   const by = event.shiftKey ? 10 : 1;
   const key = plainKey(event);
   const step = STEPS[key];
@@ -138,19 +140,24 @@ function listen(plate, figure) {
   const point = (event) => {
     const box = plate.querySelector("canvas").getBoundingClientRect();
     const { rows, columns, cell, high } = figure.view;
+    figure.held = { rows, columns };
     figure.probe({
       row: rows.from + Math.min(rows.n - 1, Math.max(0, Math.floor((event.clientY - box.top) / high))),
       column: columns.from + Math.min(columns.n - 1, Math.max(0, Math.floor((event.clientX - box.left) / cell))),
     });
   };
   plate.addEventListener("keydown", (event) => {
-    const at = moved(event, figure.data);
-    if (at && figure.probe) {
+    const at = figure.probe && moved(event, figure);
+    if (at) {
       event.preventDefault();
       figure.probe(at);
     }
   });
-  pointWatch(plate, () => figure.probe, point);
+  const over = () => {
+    figure.held = undefined;
+    draw(figure.stage, figure.data, figure); // with what was chosen in the middle
+  };
+  pointWatch(plate, () => figure.probe, point, over);
 }
 
 /** Whether values go below 0; asked once for the same ones. */
@@ -181,7 +188,7 @@ const axis = (title, arrow, ends) => html`<p class="axis">${title} ${arrow}
 const place = (left, top, width, height) => `left:${left}px;top:${top}px;width:${width}px;height:${height}px`;
 
 function draw(stage, data, figure) {
-  const view = layout(figure.width, data);
+  const view = layout(figure, data);
   const { rows, columns, cell, high } = view;
   const { labels } = data;
   const theme = figure.page.theme.value;
@@ -221,12 +228,16 @@ function draw(stage, data, figure) {
   }
 }
 
-const table = (data) => ({
-  head: [`${data.row} \u2193 ${data.column} \u2192`, ...Array.from({ length: data.columns }, (_, j) => columnName(data, j))],
-  rows: Array.from({ length: data.rows }, (_, i) => [
-    rowName(data, i), ...data.values.slice(i * data.columns, (i + 1) * data.columns),
-  ]),
-});
+/** Of no more than so many rows and columns. */
+function table(data, most = Infinity) {
+  const columns = Math.min(data.columns, most);
+  return {
+    head: [`${data.row} \u2193 ${data.column} \u2192`, ...Array.from({ length: columns }, (_, j) => columnName(data, j))],
+    rows: Array.from({ length: Math.min(data.rows, most) }, (_, i) => [
+      rowName(data, i), ...data.values.slice(i * data.columns, i * data.columns + columns),
+    ]),
+  };
+}
 
 /** What a file of numbers holds: [rows, columns]. */
 const numbers = (data) =>

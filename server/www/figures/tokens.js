@@ -11,6 +11,7 @@
 import { html, render } from "lit-html";
 import { plainKey } from "../page/keys.js";
 import { locked } from "../page/page.js";
+import { isFirst } from "../page/pointer.js";
 import { say, words } from "../page/words.js";
 
 const FAR = 6; // pixels that a pointer moves before a press is a drag
@@ -21,11 +22,20 @@ const moved = (list, from, to) => {
   return order;
 };
 
-function put(figure, from, to) {
-  const { data } = figure;
-  if (from !== to && figure.page.set({ [data.field]: moved(data.values ?? data.words, from, to) })) {
-    figure.page.probe(moved(data.words, from, to).join(" "));
+/** What the field holds, as it is drawn. */
+const drawn = ({ values, words }) => values ?? words;
+
+/** The words are seen in their new order at once; what the service has to say of it, marks and notes, comes later. */
+function put(stage, figure, from, to) {
+  const { data, page } = figure;
+  const isOld = drawn(data).join() !== page.state.value[data.field].join();
+  if (from === to || isOld || !page.set({ [data.field]: moved(drawn(data), from, to) })) {
+    return;
   }
+  const words = moved(data.words, from, to);
+  figure.data = { title: data.title, field: data.field, words, values: data.values && moved(data.values, from, to) };
+  draw(stage, figure.data, figure);
+  page.probe(words.join(" "));
 }
 
 /** A first press takes word i up, a second one says where it goes. */
@@ -33,7 +43,7 @@ function press(stage, figure, i) {
   const from = stage.held;
   stage.held = from === undefined ? i : undefined;
   if (from !== undefined) {
-    put(figure, from, i);
+    put(stage, figure, from, i);
   }
   draw(stage, figure.data, figure);
 }
@@ -46,7 +56,7 @@ function key(event, stage, figure, i) {
   }
   event.preventDefault();
   if (event.shiftKey) {
-    put(figure, i, to);
+    put(stage, figure, i, to);
   }
   stage.querySelectorAll("button")[to].focus();
 }
@@ -62,6 +72,9 @@ function placeAt(stage, x, y) {
 
 /** Follows a pointer that went down on word i; what does not move far is left to be a press. */
 function drag(down, stage, figure, i) {
+  if (!isFirst(down)) {
+    return;
+  }
   const button = down.currentTarget;
   let far = false;
   button.setPointerCapture(down.pointerId);
@@ -75,7 +88,7 @@ function drag(down, stage, figure, i) {
     button.style.transform = "";
     stage.dragged = far;
     if (far && event.type === "pointerup") {
-      put(figure, i, placeAt(stage, event.clientX, event.clientY));
+      put(stage, figure, i, placeAt(stage, event.clientX, event.clientY));
     }
     button.removeEventListener("pointermove", move);
     button.removeEventListener("pointerup", up);
@@ -100,6 +113,10 @@ const spoken = (data, i) =>
   [say(words.page.token, { i: i + 1, n: data.words.length }), data.notes?.[i]].filter(Boolean).map((text) => `, ${text}`).join("");
 
 function draw(stage, data, figure) {
+  if (stage.list !== data.words.join()) {
+    stage.list = data.words.join();
+    stage.held = undefined; // another word stands there now
+  }
   const held = locked(figure.page, data.field);
   render(
     html`<ol class="tokens" aria-label=${data.title}>${data.words.map(

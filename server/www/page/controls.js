@@ -6,6 +6,7 @@ import { live } from "lit-html/directives/live.js";
 import { fieldText } from "./fields.js";
 import { plainKey } from "./keys.js";
 import { hidden, locked } from "./page.js";
+import { isFirst } from "./pointer.js";
 import { playOffered, playToggle, plays } from "./play.js";
 import { say, words } from "./words.js";
 
@@ -93,6 +94,9 @@ export function numberMount(host, page) {
     }
   });
   host.addEventListener("pointerdown", (event) => {
+    if (!isFirst(event)) {
+      return;
+    }
     const from = event.clientX;
     const first = page.state.value[field.name];
     host.setPointerCapture(event.pointerId);

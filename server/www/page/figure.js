@@ -192,7 +192,7 @@ function copyLink(figure, button) {
 const SHOWN = 64; // rows and columns of a table, which is for reading: files have all
 
 function tableOf(figure) {
-  const { head, rows } = figure.kind.table(figure.data);
+  const { head, rows } = figure.kind.table(figure.data, SHOWN + 1); // one more tells that there are more
   const cut = rows.length > SHOWN || head.length > SHOWN + 1;
   return html`<table>
       <caption>${figure.words.title}${cut ? ` (${say(words.page.cut, { n: SHOWN })})` : ""}</caption>

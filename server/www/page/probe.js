@@ -18,6 +18,10 @@ export function probeOf(figure) {
   }
   return (at) => {
     const changed = page.set(spec.probe(at, page.state.value));
+    figure.choice = { at, state: page.state.value };
     figure.asked ||= changed; // what was found is said once it is drawn
   };
 }
+
+/** What is chosen now: also while the service has not answered, and what is drawn is older. */
+export const chosenAt = ({ choice, page, data }) => (choice?.state === page.state.value ? choice.at : data.at);

@@ -27,19 +27,31 @@ export function start(lab) {
   symbolsWatch();
   paperWatch(page);
   playWatch();
-  targetFind(performance.now() + 5000);
+  targetFind();
   document.documentElement.dataset.ready = "";
 }
 
-/** A link to a figure leads there once those above it have their heights. */
-function targetFind(until) {
+const OWN = ["wheel", "touchstart", "pointerdown", "keydown"];
+
+/** A link to a figure leads there once those above it have their heights, unless the reader went elsewhere meanwhile. */
+function targetFind() {
   const target = location.hash && document.getElementById(location.hash.slice(1));
-  if (!target || performance.now() > until) {
+  if (!target) {
     return;
   }
-  if (document.querySelector("[aria-busy]")) {
-    requestAnimationFrame(() => targetFind(until));
-    return;
-  }
-  target.scrollIntoView({ behavior: "instant" });
+  const until = performance.now() + 5000;
+  const gone = new AbortController();
+  OWN.forEach((name) => addEventListener(name, () => gone.abort(), { signal: gone.signal, passive: true }));
+  const find = () => {
+    if (gone.signal.aborted || performance.now() > until) {
+      return;
+    }
+    if (document.querySelector("[aria-busy]")) {
+      requestAnimationFrame(find);
+      return;
+    }
+    gone.abort();
+    target.scrollIntoView({ behavior: "instant" });
+  };
+  find();
 }
