@@ -2,7 +2,7 @@
 #
 # One file, no recursion into folders: sources are globs, every flavour has its own tree build/<flavour>/, and
 # objects are made again when their flags change. Needs a C17 compiler, GNU make, libmicrohttpd, jansson, zlib,
-# libpng and OpenBLAS; `make run` and `make test` install what is missing on Debian (.ci/setup), nothing else does.
+# libpng and OpenBLAS; `make run`, `make test` and the like install what they miss on Debian (.ci/setup), `make` nothing.
 
 FLAVOUR ?= release
 WERROR ?= 0
